@@ -1,4 +1,4 @@
-//! What `collect` costs beyond the profiler: the same commands, run by it and by themselves.
+//! What `collect` costs beyond the profiler: the same commands, with and without it.
 
 use std::cell::Cell;
 use std::process::Command;

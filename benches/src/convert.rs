@@ -13,7 +13,7 @@ const FORMATS: &[(&str, Option<f64>)] =
 /// CPU time of ten times the dispatches over that of one: linear, within a tenth.
 const GROWTH: f64 = 11.0;
 
-/// Formats whose growth is looked at.
+/// Formats whose growth is measured.
 const GROWING: [&str; 3] = ["pftrace", "csv", "parquet"];
 
 /// Databases that are merged, the few and the many.
@@ -103,7 +103,7 @@ impl Bench {
         Ok(())
     }
 
-    /// A folder of so many databases.
+    /// A folder with this many databases.
     fn ranks(&mut self, count: usize) -> Result<PathBuf, String> {
         let folder = self.data.join(format!("ranks-{count}"));
         if find(&folder, ".db").is_none() {

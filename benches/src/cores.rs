@@ -1,4 +1,4 @@
-//! One and two cores, an older build and this one in turns, and other programs that inflate: `scripts/bench --cores BINARY`.
+//! `scripts/bench --cores BINARY`: one and two cores, alternating with an older build, other inflaters.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -76,7 +76,7 @@ impl Bench {
         Ok(())
     }
 
-    /// What it takes to inflate a file, beside other programs.
+    /// The cost of inflating a file, compared with other programs.
     fn inflating(&mut self, cores: usize, level: u8) -> Result<(), String> {
         let (path, input) = self.path(From::Gzip(level))?;
         let this = std::env::current_exe().map_err(|e| e.to_string())?;
@@ -121,7 +121,7 @@ impl Bench {
     }
 }
 
-/// A command on the first so many cores.
+/// A command on the first cores.
 fn on(cores: usize, words: &[String], path: &Path) -> Command {
     let mut command = Command::new("taskset");
     command.args(["-c", &format!("0-{}", cores - 1)]).args(words).arg(path);
@@ -129,7 +129,7 @@ fn on(cores: usize, words: &[String], path: &Path) -> Command {
     command
 }
 
-/// Inflates a file as a process of its own: `1` in order, `2x` with two workers.
+/// Inflates a file as a separate process: `1` in order, `2x` with two workers.
 pub fn inflate_file(how: &str, path: &Path) -> Result<(), String> {
     let data = std::fs::read(path).map_err(|e| e.to_string())?;
     let mut reader: Box<dyn Read> = match how.strip_suffix('x') {

@@ -3,7 +3,7 @@
 use crate::Bench;
 use crate::measure::best_of;
 
-/// Bytes that a second of CPU time must read.
+/// Bytes to read per second of CPU time.
 const RATE: f64 = 400e6;
 
 impl Bench {

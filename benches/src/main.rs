@@ -33,12 +33,12 @@ struct Bench {
     /// Size of the torch trace, in bytes.
     torch_bytes: u64,
     kernels: u64,
-    /// Limits that were not kept.
+    /// How many limits were missed.
     missed: usize,
 }
 
 fn main() -> ExitCode {
-    // As a baseline of its own process, so that it is measured like any other command.
+    // Runs as a separate process, so that it is measured like any other command.
     let arguments: Vec<String> = std::env::args().collect();
     if let [_, verb, path] = arguments.as_slice()
         && verb == "one-pass-sql"
@@ -140,7 +140,7 @@ impl Bench {
         Ok(())
     }
 
-    /// The first file with that ending below the data folder `name`, made by `synth` when it is not there.
+    /// The first file with that ending below the data folder `name`, made by `synth` if it does not exist.
     fn data(&mut self, name: &str, arguments: &[&str], ending: &str) -> Result<PathBuf, String> {
         let folder = self.data.join(name);
         if find(&folder, ending).is_none() {
@@ -210,7 +210,7 @@ impl Bench {
         let grown = bytes(&large) / bytes(&small);
         let one = best_of(3, || self.rocm_perf(&["summary", "--format", "json"], &small))?;
         let four = best_of(3, || self.rocm_perf(&["summary", "--format", "json"], &large))?;
-        // About 285 bytes of text an event.
+        // About 285 bytes of text per event.
         let allowance = 150.0 + 110.0 * bytes(&large) / 285.0 / 1e6;
         let limits = vec![
             ("CPU over that of the small one, per 4x", four.cpu / one.cpu / grown * 4.0, 4.4),
@@ -254,7 +254,7 @@ impl Bench {
     }
 }
 
-/// The same file packed by `gzip` at this level, made when it is not there.
+/// The same file packed by `gzip` at this level, made if it does not exist.
 fn packed(json: &Path, level: u8) -> Result<PathBuf, String> {
     let gzip =
         json.with_extension(if level == 1 { "json.gz".to_string() } else { format!("{level}.json.gz") });

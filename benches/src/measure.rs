@@ -57,7 +57,7 @@ fn run(command: &mut Command) -> Result<Cost, String> {
 
 fn wait(pid: libc::pid_t) -> (i32, libc::rusage) {
     let mut status = 0;
-    // SAFETY: rusage is plain data for which all zeros is a value, and both pointers live through the call.
+    // SAFETY: rusage is plain data for which all zeros is a value, and both pointers outlive the call.
     unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::wait4(pid, &mut status, 0, &mut usage);

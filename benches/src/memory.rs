@@ -29,7 +29,7 @@ impl Bench {
         Ok(())
     }
 
-    /// The collectives of a short run, written again and again.
+    /// The collectives of a short run, written repeatedly.
     fn inspector_lines(&self) -> Result<PathBuf, String> {
         let folder = self.data.join("inspector");
         let large = folder.join("large").join("node-pid1.jsonl");

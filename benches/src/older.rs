@@ -1,4 +1,4 @@
-//! The same commands by this program and by an older build of it, in turns: `scripts/bench --against BINARY`.
+//! `scripts/bench --against BINARY`: the same commands by this program and an older build, alternating.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -72,7 +72,7 @@ impl Bench {
         Ok(cost.cpu)
     }
 
-    /// The file of an input, made when it is not there.
+    /// The file of an input, made if it does not exist.
     pub(crate) fn input(&mut self, input: Input) -> Result<PathBuf, String> {
         let (size, kernels) = (self.torch_bytes.to_string(), self.kernels.to_string());
         match input {
@@ -91,7 +91,7 @@ impl Bench {
 }
 
 impl Input {
-    /// What it is called in tables.
+    /// Its name in tables.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Input::Torch => "torch",

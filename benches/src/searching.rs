@@ -1,5 +1,4 @@
-//! `autotune` on surfaces with known optima, in this process: what is judged is what it finds, with random search beside
-//! it.
+//! `autotune` on surfaces with known optima, in this process, compared with random search.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -14,9 +13,9 @@ use crate::Bench;
 use crate::measure::Cost;
 use crate::surfaces::{self, Surface};
 
-/// Searches on each surface that is written out.
+/// Searches on each hand-written surface.
 const SEEDS: u64 = 20;
-/// Searches on each surface that is drawn.
+/// Searches on each random surface.
 const SEEDS_OF_DRAWN: u64 = 2;
 const TRIALS: usize = 80;
 
@@ -81,7 +80,7 @@ impl Bench {
         Ok(())
     }
 
-    /// On surfaces drawn from seeds, with random search beside it.
+    /// On random surfaces, compared with random search.
     fn drawn(
         &mut self,
         which: &str,
@@ -105,7 +104,7 @@ impl Bench {
     }
 }
 
-/// Work of this process, of which only the time is told.
+/// Work of this process, for which only the wall time is known.
 fn cost(wall: f64) -> Cost {
     Cost { cpu: wall, wall, anonymous: 0 }
 }

@@ -120,11 +120,11 @@ struct Event<'a> {
     process: i32,
     core: &'a str,
     time: f64,
-    what: What,
+    what: SchedulerEvent,
 }
 
 #[derive(Clone, Copy)]
-enum What {
+enum SchedulerEvent {
     /// A thread leaves the core, and may still be able to run; another one takes it.
     Switch {
         from: i32,
@@ -149,14 +149,14 @@ impl<'a> Event<'a> {
             |name: &str| facts.split([' ', '>']).find_map(|fact| fact.strip_prefix(name)?.strip_prefix('='));
         let thread = |name: &str| fact(name)?.parse::<i32>().ok();
         let what = match name {
-            SWITCH => What::Switch {
+            SWITCH => SchedulerEvent::Switch {
                 from: thread("prev_pid")?,
                 // It still could run, or waits for a disk.
                 can_run: fact("prev_state")?.starts_with(['R', 'D']),
                 to: thread("next_pid")?,
             },
-            CREATED => What::Created(thread("pid")?),
-            _ => What::Woken(thread("pid")?),
+            CREATED => SchedulerEvent::Created(thread("pid")?),
+            _ => SchedulerEvent::Woken(thread("pid")?),
         };
         Some(Self { program: program.trim(), process, core, time: time.parse().ok()?, what })
     }
@@ -169,17 +169,19 @@ fn with_lost_switches(events: Vec<Event<'_>>) -> Vec<Event<'_>> {
     let mut all = Vec::with_capacity(events.len());
     for event in events {
         match event.what {
-            What::Switch { from, to, .. } => {
+            SchedulerEvent::Switch { from, to, .. } => {
                 if let Some(&(thread, switched)) = last.get(event.core)
                     && thread != from
                 {
                     let time = woken.get(&from).map_or(switched, |woken| woken.max(switched));
-                    all.push(Event { time, what: What::Runs(from), ..event });
+                    all.push(Event { time, what: SchedulerEvent::Runs(from), ..event });
                 }
                 last.insert(event.core, (to, event.time));
             }
-            What::Woken(thread) | What::Created(thread) => _ = woken.insert(thread, event.time),
-            What::Runs(_) => {}
+            SchedulerEvent::Woken(thread) | SchedulerEvent::Created(thread) => {
+                _ = woken.insert(thread, event.time)
+            }
+            SchedulerEvent::Runs(_) => {}
         }
         all.push(event);
     }
@@ -211,7 +213,7 @@ impl Threads {
 
     fn see(&mut self, event: &Event<'_>) {
         if self.process.is_none() {
-            if event.program != "rocm-perf" || matches!(event.what, What::Runs(_)) {
+            if event.program != "rocm-perf" || matches!(event.what, SchedulerEvent::Runs(_)) {
                 return;
             }
             self.process = Some(event.process);
@@ -227,7 +229,7 @@ impl Threads {
         }
         let ours = self.process == Some(event.process);
         match event.what {
-            What::Switch { from, can_run, to } => {
+            SchedulerEvent::Switch { from, can_run, to } => {
                 if ours {
                     self.all.insert(from);
                 }
@@ -239,9 +241,9 @@ impl Threads {
                 }
                 self.runs(event.core, to);
             }
-            What::Runs(thread) => self.runs(event.core, thread),
-            What::Woken(thread) | What::Created(thread) => {
-                if ours && matches!(event.what, What::Created(_)) {
+            SchedulerEvent::Runs(thread) => self.runs(event.core, thread),
+            SchedulerEvent::Woken(thread) | SchedulerEvent::Created(thread) => {
+                if ours && matches!(event.what, SchedulerEvent::Created(_)) {
                     self.all.insert(thread);
                 }
                 if self.all.contains(&thread) {

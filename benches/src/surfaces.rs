@@ -1,7 +1,8 @@
-//! Surfaces to tune on, with known optima: three that are written out, and a family drawn at random from seeds.
+//! Surfaces to tune on, with known optima: three written by hand, and a family drawn at random from seeds.
 //!
-//! The family is split in two. Variants of the search were compared on the surfaces of [`DEVELOPMENT`]; those of
-//! [`HELD_OUT`] are for reporting only. Whoever changes the search keeps it so: a choice made on them needs new seeds.
+//! The family is split in two. Variants of the search were compared on the surfaces of [`DEVELOPMENT`]; those
+//! of [`HELD_OUT`] are for reporting only. If you change the search, keep it so: a choice made on them needs
+//! new seeds.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -16,10 +17,10 @@ pub(crate) const NOISE: f64 = 0.03;
 const CLOSE: f64 = 1.02;
 /// Seeds of the surfaces that the search was developed on.
 pub(crate) const DEVELOPMENT: Range<u64> = 0..40;
-/// Seeds of the surfaces that only judge it.
+/// Seeds of the surfaces that are only used to judge it.
 pub(crate) const HELD_OUT: Range<u64> = 1_000..1_040;
 
-/// A space and the time of each of its configurations; none where it fails.
+/// A space and the time of each of its configurations; `None` if it fails.
 pub(crate) struct Surface {
     pub(crate) name: String,
     pub(crate) space: Space,
@@ -38,12 +39,12 @@ impl Surface {
         Ok(Self { name: name.into(), space, candidates, times, optimum })
     }
 
-    /// How far a configuration is from the optimum, as a factor; none where it fails.
+    /// How far a configuration is from the optimum, as a factor; `None` if it fails.
     pub(crate) fn regret(&self, levels: &[u16]) -> Option<f64> {
         self.times.get(levels).copied().flatten().map(|time| time / self.optimum)
     }
 
-    /// Whether a configuration is as good as the optimum for all that matters.
+    /// Whether a configuration is practically as good as the optimum.
     pub(crate) fn is_close(&self, levels: &[u16]) -> bool {
         self.regret(levels).is_some_and(|regret| regret <= CLOSE)
     }
@@ -53,7 +54,7 @@ impl Surface {
         Simulated { surface: self, random: Random::new(seed * 7919 + 13) }
     }
 
-    /// Neither trivial nor hopeless: about a thousand configurations of which some fail and few are close.
+    /// Neither trivial nor hopeless: about a thousand configurations, of which some fail and few are close.
     fn is_fair(&self) -> bool {
         let all = self.candidates.len();
         let failing = self.times.values().filter(|time| time.is_none()).count();
@@ -96,7 +97,7 @@ const WRITTEN: [Written; 3] = [
     ("rough", r#"{"A": {"range": [1, 10]}, "B": {"range": [1, 10]}, "C": {"range": [1, 10]}}"#, rough),
 ];
 
-/// The surfaces that are written out.
+/// The hand-written surfaces.
 pub(crate) fn written() -> Result<Vec<Surface>, String> {
     let numbers = |space: &Space, levels: &[u16]| -> Vec<f64> {
         space.settings(levels).iter().filter_map(|(_, value)| value.number()).collect()
@@ -107,7 +108,7 @@ pub(crate) fn written() -> Result<Vec<Surface>, String> {
     surfaces.collect()
 }
 
-/// A matrix product by tiles: LDS and registers that do not suffice, occupancy in steps, waves that do not fill.
+/// A tiled matrix product: limited LDS and registers, occupancy in steps, partial rounds of workgroups.
 fn product(x: &[f64]) -> Option<f64> {
     let [m, n, k, warps, stages] = *x else { return None };
     let lds = (m + n) * k * 2.0 * stages;
@@ -144,7 +145,7 @@ fn valley(x: &[f64]) -> Option<f64> {
     Some(time)
 }
 
-/// A bowl with cliffs, and roughness that nothing predicts.
+/// A bowl with cliffs, and unpredictable roughness.
 fn rough(x: &[f64]) -> Option<f64> {
     let [a, b, c] = *x else { return None };
     if a * b > 56.0 || (c > 8.0 && a > 7.0) {
@@ -193,7 +194,7 @@ impl Axis {
     }
 }
 
-/// A direction across two or three parameters: their coefficients, and where it is zero.
+/// A direction across two or three parameters: their coefficients, and the offset at which it is zero.
 struct Slope {
     terms: Vec<(usize, f64)>,
     offset: f64,
@@ -231,7 +232,7 @@ struct Parts {
     cliffs: Vec<(Slope, f64)>,
     /// Penalties where two levels add up to a multiple.
     saws: Vec<(usize, usize, usize, f64)>,
-    /// Luck of pairs of levels.
+    /// Random effects of pairs of levels.
     rough: Vec<(usize, usize, f64, u64)>,
     /// Failures beyond a slope.
     invalid: Vec<(Slope, f64)>,

@@ -1,4 +1,4 @@
-//! `optimize` on planted gains, in this process: what is judged is what it accepts, with no-ops beside it.
+//! `optimize` on planted gains, in this process: measures what it accepts, with no-ops for comparison.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use crate::measure::Cost;
 const NOISE: f64 = 0.03;
 const SEEDS: u64 = 20;
 
-/// Seeds for which a gain is accepted, of `SEEDS`, as one of twelve candidates on a machine whose whole runs are noisy.
+/// For how many of `SEEDS` a gain is accepted, as one of twelve candidates on a noisy machine.
 fn accepted(gain: f64) -> Result<usize, String> {
     let mut accepted = 0;
     for seed in 0..SEEDS {
@@ -47,7 +47,7 @@ impl Bench {
     }
 }
 
-/// Work of this process, of which only the time is told.
+/// Work of this process, for which only the wall time is known.
 fn cost(wall: f64) -> Cost {
     Cost { cpu: wall, wall, anonymous: 0 }
 }

@@ -1,4 +1,4 @@
-//! `explain` and `triage` over what reading the same rows costs.
+//! `explain` and `triage` relative to the cost of reading the same rows.
 
 use std::path::Path;
 

@@ -1,8 +1,9 @@
-//! Facts for `--version -v`: the commit, the features, and when each group of built-in tables last changed. And, where the
-//! linker can do it, functions with the same code are linked once.
+//! Facts for `--version -v`: the commit, the features, and when each group of built-in tables last changed.
+//! Also links functions with the same code once, if the linker can.
 //!
-//! Only release builds ask git: a development build would have to be compiled again after every commit. Builds outside a
-//! checkout take the facts from `ROCM_PERF_COMMIT` and `ROCM_PERF_TABLES`, as `--version -v` of a checkout prints them.
+//! Only release builds ask git: a development build would have to be recompiled after every commit. Builds
+//! outside a checkout take the facts from `ROCM_PERF_COMMIT` and `ROCM_PERF_TABLES`, as `--version -v` of a
+//! checkout prints them.
 
 use std::process::Command;
 
@@ -57,7 +58,8 @@ fn main() {
     }
 }
 
-/// Links functions with the same code once, which takes a twentieth off the program; an option of lld, gold and mold.
+/// Links functions with the same code once, which makes the program 5 % smaller; an option of lld, gold and
+/// mold.
 const FOLD: &str = "-Wl,--icf=all";
 
 /// Whether the linker of this build takes an option: tried on an empty program.
@@ -79,7 +81,7 @@ fn links_with(option: &str, target: &str) -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }
 
-/// What git prints in the root of the checkout; nothing where there is no git or no checkout.
+/// What git prints in the root of the checkout; `None` without git or a checkout.
 fn git(arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").current_dir("../..").args(arguments).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

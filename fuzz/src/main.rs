@@ -1,8 +1,8 @@
-//! All fuzz targets in one program: the variable `FUZZ_TARGET` names one, the arguments are libFuzzer's.
+//! All fuzz targets in one program: the variable `FUZZ_TARGET` selects one, the arguments are libFuzzer's.
 //!
-//! A target takes bytes, gives them to one reader or parser and checks what must hold for any input. What breaks a rule
-//! panics, and libFuzzer keeps the input. A [`mutate::Shape`] says how the inputs of a target are built, so that changes
-//! keep them close to what the reader accepts.
+//! A target takes bytes, gives them to one reader or parser and checks what must hold for any input. A
+//! violation panics, and libFuzzer keeps the input. A [`mutate::Shape`] says how the inputs of a target are
+//! built, so that changes keep them close to what the reader accepts.
 #![no_main]
 
 mod mutate;

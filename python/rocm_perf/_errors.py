@@ -19,7 +19,7 @@ class Error(Exception):
 
 
 class InputError(Error, ValueError):
-    """Bad input or a bad argument: a wrong path, a bad regular expression, a file that is no trace."""
+    """Bad input or a bad argument: a wrong path, a bad regular expression, a file that is not a trace."""
 
 
 class SqlError(InputError):
@@ -46,4 +46,4 @@ class CancelledError(Error):
 
 
 class Warning(builtins.UserWarning):
-    """Something is not as it should be, and the work goes on."""
+    """Something is wrong, but the work continues."""

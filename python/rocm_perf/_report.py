@@ -258,7 +258,7 @@ class Report:
         return found
 
     def save(self, path: "Any") -> None:
-        """Writes it to a file; the ending says how: .json, .csv, .md, .html, .pdf, .xlsx, .svg, .png or .txt."""
+        """Writes it to a file; the extension selects the format: .json, .csv, .md, .html, .pdf, .xlsx, .svg, .png or .txt."""
         self._native.save(path)
 
     def show(self, rows: int = 20, details: bool = False) -> None:

@@ -46,7 +46,7 @@ class Store:
         replace: bool = False,
         analyse: bool = True,
     ) -> "results.Experiment":
-        """Attaches files, folders and metrics to a trial, which is made where it is new; traces are analysed."""
+        """Attaches files, folders and metrics to a trial, which is created if it is new; traces are analysed."""
         several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
         told = [f"{name}={value}" for name, value in (metrics or {}).items()]
         files = [os.fspath(path) for path in several]

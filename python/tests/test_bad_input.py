@@ -155,7 +155,7 @@ def test_threads_run_while_rust_works(rocpd):
     held = time.thread_time() - before
     is_done.set()
     watcher.join()
-    # The calling thread itself used next to no time: the work ran on a thread of its own.
+    # The calling thread itself used almost no time: the work ran on another thread.
     assert held < 0.05, held
 
 

@@ -6,7 +6,7 @@ import pytest
 from conftest import library
 
 NOTEBOOKS = pathlib.Path(__file__).resolve().parent.parent / "notebooks"
-# Tables and charts of ours that each page has at least.
+# Least number of our tables and charts on each page.
 EXPECTED = {"first_look": (3, 1), "tables": (2, 1)}
 
 

@@ -1,4 +1,4 @@
-//! Pages that are made from tables of the code: metrics with their formulas, rules with their reasons.
+//! Pages that are generated from tables of the code: metrics with their formulas, rules with their reasons.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -43,7 +43,7 @@ fn rows<'a>(table: &'a toml::Table, name: &str) -> impl Iterator<Item = &'a toml
     table.get(name).and_then(toml::Value::as_array).into_iter().flatten().filter_map(toml::Value::as_table)
 }
 
-/// A table of the book's own words.
+/// A table of the book's own texts.
 fn part<'a>(reasons: &'a toml::Table, name: &str) -> Result<&'a toml::Table, Failure> {
     let part = reasons.get(name).and_then(toml::Value::as_table);
     part.ok_or_else(|| format!("book/reasons.toml has no words for `{name}`").into())
@@ -306,7 +306,7 @@ fn lines(table: &toml::Table, metric: &toml::Table) -> Vec<(Vec<usize>, Line)> {
     lines
 }
 
-/// `2.1.7 (gfx908, gfx90a), 2.1.8 (gfx942)`; the number alone where it is that on all.
+/// `2.1.7 (gfx908, gfx90a), 2.1.8 (gfx942)`; only the number if it is the same on all.
 fn ids(table: &str, metric: &toml::Table, members: &[usize]) -> String {
     let mut ids: Vec<(u32, Vec<&str>)> = Vec::new();
     for at in members {

@@ -1,4 +1,4 @@
-//! What is wrong with a built book: links that lead nowhere, requests to other hosts, pages that nobody reaches.
+//! Checks a built book: broken links, requests to other hosts, pages that nothing links to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -6,14 +6,14 @@ use std::path::{Component, Path, PathBuf};
 use mdbook_driver::MDBook;
 use mdbook_driver::book::BookItem;
 
-/// What was looked at and what is wrong.
+/// What was checked and what is wrong.
 pub struct Checked {
     pub pages: usize,
     pub links: usize,
     pub problems: Vec<String>,
 }
 
-/// Pages of the source folder that are no chapter.
+/// Pages of the source folder that are not chapters.
 pub fn pages_without_a_chapter(source: &Path, book: &MDBook) -> Vec<String> {
     let chapters: BTreeSet<PathBuf> = book
         .iter()
@@ -61,7 +61,7 @@ pub fn links(built: &Path) -> std::io::Result<Checked> {
     Ok(Checked { pages: pages.len(), links, problems })
 }
 
-/// Why a link leads nowhere, if it does.
+/// Why a link is broken, if it is.
 fn dead(page: &Path, link: &str, ids: &BTreeMap<&PathBuf, BTreeSet<String>>) -> Option<String> {
     if link.contains("://") || link.starts_with("mailto:") || link.starts_with("data:") || link.is_empty() {
         return None;

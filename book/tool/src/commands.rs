@@ -1,11 +1,11 @@
-//! Commands that stand in running text: their options must exist. Fenced ones are run by the tests of the program and by `tutorials`.
+//! Commands in running text: their options must exist. The program's tests and `tutorials` run fenced ones.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::Failure;
 
-/// Commands in backticks outside of fenced blocks, without what follows ` -- `.
+/// Commands in backticks outside fenced blocks, without what follows ` -- `.
 fn commands(page: &str) -> Vec<String> {
     let (mut found, mut fenced) = (Vec::new(), false);
     for line in page.lines() {
@@ -15,7 +15,7 @@ fn commands(page: &str) -> Vec<String> {
         }
         for span in line.split('`').skip(1).step_by(2).filter(|span| span.starts_with("rocm-perf ")) {
             let command = span.split(" -- ").next().unwrap_or(span).replace("\\|", "|");
-            // Some words stand for others: `rocm-perf COMMAND`, `--options …`.
+            // Some words are placeholders: `rocm-perf COMMAND`, `--options …`.
             let name = command.split_whitespace().nth(1).unwrap_or_default();
             let real = name.chars().all(|letter| letter.is_ascii_lowercase() || letter == '-');
             if real && !command.ends_with('…') {

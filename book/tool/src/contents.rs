@@ -1,10 +1,10 @@
-//! The table of contents: written by hand, except lines of generated pages and of pages that nobody listed.
+//! The table of contents: written by hand, except lines of generated pages and of pages that are not listed.
 
 use std::path::Path;
 
 use crate::{Failure, check};
 
-/// The table of contents with other lines below one of its lines.
+/// The table of contents, with the lines below one of its lines replaced.
 pub fn below(summary: &str, line_with: &str, chapters: &str) -> String {
     let (mut text, mut inside) = (String::new(), false);
     for line in summary.lines() {
@@ -21,7 +21,7 @@ pub fn below(summary: &str, line_with: &str, chapters: &str) -> String {
     text
 }
 
-/// With a line for each page of `docs` that has none, at the end of the guide.
+/// Adds a line for each page of `docs` that has none, at the end of the guide.
 pub fn complete(summary: &str, docs: &Path) -> Result<String, Failure> {
     let mut missing = String::new();
     for path in check::below(docs, "md") {

@@ -1,4 +1,4 @@
-//! Links to files of the repository that are no pages: the book carries a copy of them below `files/`.
+//! Links to files of the repository that are not pages: the book carries a copy of them below `files/`.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -23,7 +23,7 @@ impl Linked {
         Ok(Self { source: source.to_path_buf(), repository, found: Arc::default() })
     }
 
-    /// What turns such links to the copies.
+    /// Points such links to the copies.
     pub fn preprocessor(&self) -> impl Preprocessor + 'static {
         Retarget {
             source: self.source.clone(),
@@ -32,7 +32,7 @@ impl Linked {
         }
     }
 
-    /// Puts the files into the built book.
+    /// Copies the files into the built book.
     pub fn copy(&self, built: &Path) -> std::io::Result<()> {
         for file in self.found.lock().expect("no other thread panicked").iter() {
             let to = built.join("files").join(file);
@@ -65,7 +65,7 @@ impl Preprocessor for Retarget {
 }
 
 impl Retarget {
-    /// The text of a page with its links turned; fenced blocks stay as they are.
+    /// The text of a page with its links retargeted; fenced blocks stay unchanged.
     fn page(&self, path: &Path, text: &str) -> String {
         let mut fenced = false;
         let mut page = String::with_capacity(text.len());

@@ -1,5 +1,6 @@
-//! `rocm-perf-book BOOK_FOLDER [--program FILE] [--refresh]`: builds the book and checks it: its links, and the pages that are made
-//! from tables of the code. With a program, also the reference and what the tutorials show. `--refresh` writes those pages.
+//! `rocm-perf-book BOOK_FOLDER [--program FILE] [--refresh]`: builds the book and checks its links and the
+//! pages that are generated from tables of the code. With a program, also the reference and the output in the
+//! tutorials. `--refresh` writes those pages.
 
 mod catalogue;
 mod check;
@@ -15,7 +16,7 @@ use std::process::ExitCode;
 
 use mdbook_driver::MDBook;
 
-/// What may go wrong here: always a reason to stop.
+/// Any error: always a reason to stop.
 type Failure = Box<dyn std::error::Error>;
 
 /// What to do.
@@ -59,7 +60,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Checks or writes what is generated, builds the book, and gives what is wrong with it.
+/// Checks or writes what is generated, builds the book, and returns what is wrong with it.
 fn run(request: &Request) -> Result<Vec<String>, Failure> {
     let repository = request.root.join("..").canonicalize()?;
     let docs = repository.join("docs");
@@ -92,7 +93,7 @@ fn run(request: &Request) -> Result<Vec<String>, Failure> {
     Ok(problems)
 }
 
-/// The pages with a table of contents that lists them and all others.
+/// The pages, with a table of contents that lists them and all others.
 fn with_contents(
     mut pages: BTreeMap<String, String>,
     docs: &Path,
@@ -102,7 +103,7 @@ fn with_contents(
     Ok(pages)
 }
 
-/// Writes pages that are not as they should be, or names them.
+/// Writes stale pages, or returns their names.
 fn settle(docs: &Path, pages: &BTreeMap<String, String>, refresh: bool) -> Result<Vec<String>, Failure> {
     let mut stale = Vec::new();
     for (name, page) in pages {

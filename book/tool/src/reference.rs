@@ -1,4 +1,4 @@
-//! The pages docs/reference/*.md: what the program's own help says of each command, and the tables of `schemas/tables.toml`.
+//! The pages docs/reference/*.md: the help text of each command, and the tables of `schemas/tables.toml`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -15,7 +15,7 @@ struct Help {
     usage: String,
     /// Heading, and entries with their meaning.
     sections: Vec<(String, Vec<(String, String)>)>,
-    /// What stands below the options: examples and remarks.
+    /// What is below the options: examples and remarks.
     notes: String,
 }
 
@@ -56,11 +56,11 @@ fn parse(text: &str) -> Help {
     help
 }
 
-/// Sections that are the same on every page: they stand on one page instead.
+/// Sections that are the same for every command: they have a page of their own.
 const ELSEWHERE: [&str; 3] = ["Commands", "Output", SELECTION];
 const SELECTION: &str = "Which part of the trace";
 
-/// Options under their headings, without those that are described once for all.
+/// Options under their headings, without those that are described on another page.
 fn options(help: &Help, level: &str) -> String {
     let mut page = String::new();
     for (heading, entries) in &help.sections {
@@ -87,7 +87,7 @@ fn notes(help: &Help, level: &str) -> String {
                     rest.lines().map(|line| line.strip_prefix("  ").unwrap_or(line)).collect();
                 write!(page, "{level} Examples\n\n```\n{}\n```\n\n", lines.join("\n")).expect("text");
             }
-            // Prose, unless something is aligned in it.
+            // Prose, unless it contains aligned text.
             _ if part.lines().all(|line| !line.starts_with(' ')) => {
                 write!(page, "{}\n\n", part.replace('<', "&lt;")).expect("text")
             }

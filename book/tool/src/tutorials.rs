@@ -1,4 +1,4 @@
-//! The tutorials show what the program prints: every `console` block is run, and its output written below the command.
+//! The tutorials show real output: every `console` block is run, and its output written below the command.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ fn run_again(page: &str, desk: &Desk) -> Result<String, Failure> {
     let mut lines = page.lines().peekable();
     while let Some(line) = lines.next() {
         inside &= line != "```";
-        // Of a block only its commands stay.
+        // Only the commands of a block are kept.
         let command = line.strip_prefix("$ ").filter(|_| inside);
         if !inside || command.is_some() {
             text.push_str(line);
@@ -63,7 +63,7 @@ fn run_again(page: &str, desk: &Desk) -> Result<String, Failure> {
         }
         inside |= line == "```console";
         let Some(command) = command else { continue };
-        // As in a shell, `> ` goes on with the line before.
+        // As in a shell, `> ` continues the line before.
         let mut command = command.to_string();
         while let Some(more) = lines.next_if(|line| line.starts_with("> ")) {
             text.push_str(more);
@@ -80,7 +80,7 @@ fn run_again(page: &str, desk: &Desk) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// All tutorials of a repository, run again. Pages do not depend on each other, so they run side by side.
+/// All tutorials of a repository, run again. Pages do not depend on each other, so they run in parallel.
 pub fn pages(program: &Path, repository: &Path) -> Result<BTreeMap<String, String>, Failure> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for entry in std::fs::read_dir(repository.join("docs/tutorials"))? {

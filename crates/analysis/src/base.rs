@@ -1,4 +1,4 @@
-//! What reports have in common: the inputs, their health, and how a GPU is named in a row.
+//! Shared parts of reports: the inputs, their health, and how a row names a GPU.
 
 use report::{HealthCheck, HealthStatus, InputFact, Report, Value};
 use trace::{AgentId, Health, Status, Trace};
@@ -19,7 +19,7 @@ pub(crate) fn report(command: &str, trace: &Trace) -> Report {
     }
 }
 
-/// A trace's health as a report shows it.
+/// A trace's health checks for a report.
 pub fn health(health: &Health) -> Vec<HealthCheck> {
     let check = |check: &trace::Check| HealthCheck {
         id: check.id.to_string(),
@@ -36,11 +36,11 @@ pub fn health(health: &Health) -> Vec<HealthCheck> {
 
 /// The rank of a GPU as a cell.
 pub(crate) fn rank_of(rank: Option<u32>) -> Value {
-    Value::int_or(rank.map(i64::from), "the input does not tell its rank")
+    Value::int_or(rank.map(i64::from), "the input does not record a rank")
 }
 
 /// The device of a GPU as a cell.
 pub(crate) fn agent_of(trace: &Trace, agent: AgentId) -> Value {
     let index = agent.get().and_then(|agent| trace.agents.get(agent)?.absolute_index.get());
-    Value::int_or(index, "the input does not tell the device")
+    Value::int_or(index, "the input does not record the device")
 }

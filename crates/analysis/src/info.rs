@@ -6,16 +6,16 @@ use trace::{AgentKind, Ns, Trace};
 
 use crate::base;
 
-/// What an input holds.
+/// The contents of an input.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TraceContents {
     /// Files and folders, in the order given.
     pub sources: Vec<SourceContents>,
-    /// What was recorded, by kind.
+    /// Recorded rows by kind.
     pub kinds: Vec<RecordedRows>,
     /// GPUs, and other devices that kernels ran on.
     pub gpus: Vec<RecordedDevice>,
-    /// Facts that the inputs tell about themselves: place of the source, name, value.
+    /// Facts that the inputs record about themselves: index of the source, name, value.
     pub metadata: Vec<(Option<usize>, String, String)>,
 }
 
@@ -30,22 +30,22 @@ pub struct SourceContents {
     pub bytes: u64,
     /// Rank in the job.
     pub rank: Option<u32>,
-    /// What else it is than the recording of a rank; empty where it is one.
+    /// Its role if it is not the recording of a rank; empty otherwise.
     pub role: String,
     /// Processes.
     pub processes: usize,
-    /// Their hosts.
+    /// Hosts of those processes.
     pub hosts: Vec<String>,
 }
 
 /// Rows of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedRows {
-    /// Such as `kernels`.
+    /// Table name, such as `kernels`.
     pub kind: &'static str,
-    /// How many.
+    /// Number of rows.
     pub rows: usize,
-    /// First start and last end, or why there is none.
+    /// First start and last end, or why they are not known.
     pub times: Result<(Ns, Ns), &'static str>,
 }
 
@@ -64,7 +64,7 @@ pub struct RecordedDevice {
     pub compute_units: Option<i64>,
     /// Memory.
     pub memory_bytes: Option<i64>,
-    /// Dispatches that ran on it.
+    /// Dispatches on it.
     pub kernels: usize,
 }
 
@@ -73,7 +73,7 @@ pub fn info(trace: &Trace) -> Report {
     present(trace, &compute(trace))
 }
 
-/// What a trace holds.
+/// The contents of a trace.
 pub fn compute(trace: &Trace) -> TraceContents {
     let text = |id| trace.strings.get(id).to_string();
     let metadata = trace.metadata.iter();
@@ -85,7 +85,7 @@ pub fn compute(trace: &Trace) -> TraceContents {
     }
 }
 
-/// All of it as a report.
+/// The whole report.
 pub fn present(trace: &Trace, contents: &TraceContents) -> Report {
     let mut report = base::report("info", trace);
     let tables = [
@@ -193,7 +193,7 @@ fn sources_table(sources: &[SourceContents]) -> Table {
             Value::from(source.path.as_str()),
             Value::from(source.format.as_str()),
             Value::Int(source.bytes as i64),
-            Value::int_or(source.rank.map(i64::from), "neither name, metadata nor environment tells a rank"),
+            Value::int_or(source.rank.map(i64::from), "no rank in the file name, metadata or environment"),
             Value::from(source.role.as_str()),
             Value::from(source.processes),
             Value::from(source.hosts.join(" ").as_str()),
@@ -221,7 +221,7 @@ fn kinds_table(kinds: &[RecordedRows]) -> Table {
 }
 
 impl TraceContents {
-    /// `gpus`.
+    /// The table `gpus`.
     pub fn gpus_table(&self) -> Table {
         let columns = vec![
             Column::text("host"),
@@ -248,7 +248,7 @@ impl TraceContents {
     }
 }
 
-/// `missing`: GPU work that was launched and is not in the trace, by how that shows.
+/// The table `missing`: GPU work that was launched but is not in the trace, by kind of evidence.
 pub fn missing_table(trace: &Trace, complete: &Completeness) -> Table {
     let columns = vec![
         Column::text("evidence"),

@@ -1,7 +1,7 @@
 //! Analyses: functions from [`trace::Trace`] to [`report::Report`]. One analysis, one module.
 //!
-//! Costs: every analysis here is one pass over the tables it names plus a sort where it says so; memory
-//! is bounded by the rows it keeps, never by the size of the input file.
+//! Costs: unless it says otherwise, every analysis here is one pass over the tables it names; memory is
+//! bounded by the rows it keeps, never by the size of the input file.
 
 pub mod att;
 mod base;

@@ -1,4 +1,4 @@
-//! Numbers as a sentence has them.
+//! Numbers as text for sentences.
 
 /// `12.3 µs`, `4.5 ms`, `1.2 s`
 pub(crate) fn duration(ns: i64) -> String {

@@ -1,4 +1,4 @@
-//! All tests of this crate in one program: linking one takes seconds, linking one per file took minutes.
+//! All tests of this crate in one binary: linking one takes seconds, linking one per file took minutes.
 
 mod critical_path_maker;
 mod fuse_maker;

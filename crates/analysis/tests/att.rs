@@ -1,4 +1,4 @@
-//! Thread traces: from decoded files to who is charged with which cycles.
+//! Thread traces: from decoded files to the instructions charged with cycles.
 
 use std::path::Path;
 
@@ -60,7 +60,7 @@ fn table<'a>(report: &'a Report, name: &str) -> &'a Table {
     report.table(name).unwrap_or_else(|| panic!("no table {name}"))
 }
 
-/// A cell of the first row whose `key` is `is`.
+/// A cell of the first row whose `key` column is `is`.
 fn cell(table: &Table, key: &str, is: &str, column: &str) -> Value {
     let place = table.column(key).unwrap();
     let row = table.rows.iter().find(|row| matches!(&row[place], Value::Text(text) if text.starts_with(is)));

@@ -7,7 +7,7 @@ use report::{Report, Value};
 use rocm_perf_analysis::{BreakdownOptions, breakdown};
 use trace::{Needs, Trace};
 
-/// The folder of real traces, when it is there.
+/// The folder of real traces, if it exists.
 fn traces() -> Option<PathBuf> {
     testing::data("traces")
 }
@@ -84,7 +84,7 @@ fn busy_time_of_a_rocprofv3_result_equals_tracelens() {
         std::fs::read_to_string(folder.join("expected/rocprofv3_908_results/gpu_timeline.csv")).unwrap();
     let cell =
         text.lines().find_map(|line| line.strip_prefix("busy_time,")).unwrap().split(',').next().unwrap();
-    // Its `total_time` also spans records that are no GPU work, so only the busy time compares.
+    // Its `total_time` also spans records that are not GPU work, so only the busy time is compared.
     let expected = cell.parse::<f64>().unwrap() * 1e6;
     assert!((column(&report, "timeline", "busy_ns")[0] as f64 - expected).abs() <= 1_000.0);
 }
@@ -152,7 +152,7 @@ fn work_from_before_the_recording_is_told_apart() {
     let report = breakdown(&trace, &classes, &BreakdownOptions::default());
     let table = report.table("coverage").expect("coverage");
     let parts: Vec<(Value, Value)> = table.rows.iter().map(|row| (row[2].clone(), row[3].clone())).collect();
-    // 463 of 1517 rows were still in flight when the host's recording began, and none was lost later.
+    // 463 of 1517 rows were still in flight when host recording began, and none was lost later.
     assert_eq!(parts, [(Value::from("lead_in"), Value::Int(463)), (Value::from("linked"), Value::Int(1054))]);
 }
 

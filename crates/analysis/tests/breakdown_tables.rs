@@ -1,4 +1,4 @@
-//! The tables of `breakdown` on a small run whose every number can be checked by hand.
+//! The tables of `breakdown` on a small run with numbers that can be checked by hand.
 
 use model::classify::{Classes, Classifier};
 use report::{Report, Table, render};
@@ -8,7 +8,7 @@ use trace::{
     Source, Trace,
 };
 
-/// Times of one rank in µs: a product, an all-reduce that it half hides, a blit copy, a fill and a copy row.
+/// Times of one rank in µs: a product, an all-reduce half hidden by it, a blit copy, a fill and a copy row.
 fn add_rank(trace: &mut Trace, rank: u32) {
     let source = trace.add_source(Source { rank: Some(rank), ..Source::named("run.json", "torch") });
     let guid = trace.strings.intern(&format!("guid {rank}"));
@@ -32,7 +32,7 @@ fn add_rank(trace: &mut Trace, rank: u32) {
         }
     }
     let name = trace.strings.intern("Memcpy HtoD (Host -> Device)");
-    // Nothing tells this copy's GPU: the only one of its rank.
+    // Nothing records this copy's GPU: it must be the only one of its rank.
     let copy =
         MemoryCopy { name, kind: CopyKind::Copy, start: 25_000, end: 45_000, process, ..Default::default() };
     trace.memory_copies.push(copy);

@@ -1,10 +1,10 @@
-//! `compare` on made pairs of runs with known noise: what it flags, and what it leaves alone.
+//! `compare` on generated pairs of runs with known noise: what it flags, and what it leaves alone.
 
 use report::{Report, Value};
 use rocm_perf_analysis::compare::{CompareOptions, compare};
 use trace::{Kernel, Process, Region, Source, Trace};
 
-/// A generator of its own, so that the test shares nothing with what it tests.
+/// A separate generator, so that the test shares nothing with the code under test.
 struct Noise(u64);
 
 impl Noise {
@@ -31,9 +31,9 @@ struct Setting {
     kernels: usize,
     calls: usize,
     repeats: usize,
-    /// Of calls.
+    /// Coefficient of variation of calls.
     cv: f64,
-    /// Of runs, shared by all kernels of a run.
+    /// Coefficient of variation of runs, shared by all kernels of a run.
     drift: f64,
 }
 
@@ -138,7 +138,7 @@ fn verdict(report: &Report, table: &str, name: &str) -> String {
     }
 }
 
-/// What all kernels share is taken for drift only while it is no more than runs differ.
+/// A shared change only counts as drift while it is within the differences between runs.
 #[test]
 fn a_change_of_everything_is_not_hidden_as_drift() {
     let setting = Setting { kernels: 8, drift: 0.005, ..ISSUE };
@@ -155,13 +155,13 @@ fn a_change_of_everything_is_not_hidden_as_drift() {
     assert_eq!(flagged(&report, "kernels").len(), 8, "every kernel is slower");
     assert_eq!(verdict(&report, "end_to_end", "kernels"), "slower");
     assert!(
-        report.notes.iter().any(|note| note.contains("the middle kernel changed by +")),
+        report.notes.iter().any(|note| note.contains("the median kernel changed by +")),
         "{:?}",
         report.notes
     );
 }
 
-/// Without repeats a small change may be the run's own; a large one of a single kernel is not.
+/// Without repeats, a small change may be run noise; a large change of a single kernel is not.
 #[test]
 fn single_runs_tell_only_what_is_beyond_their_floor() {
     let setting = Setting { repeats: 1, ..ISSUE };

@@ -1,4 +1,4 @@
-//! `compare --by ops`: against TraceLens' comparison of two vendors, and on made-up pairs whose change is known.
+//! `compare --by ops`: against TraceLens' comparison of two vendors, and on pairs with a known change.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -68,7 +68,7 @@ fn two_vendors_match_by_their_ops_as_tracelens_says() {
             );
         }
     }
-    // Kernels of two vendors share no name; the ops that launched them join them.
+    // Kernels of two vendors share no name; they are joined by the ops that launched them.
     let attention =
         comparison.rows.kernels.iter().find(|row| row.matched_name.as_deref() == Some("attn_fwd"));
     assert!(attention.is_some_and(|row| row.name.contains("flash_fwd_kernel")), "{attention:?}");
@@ -79,7 +79,7 @@ fn two_vendors_match_by_their_ops_as_tracelens_says() {
     assert!(2.0 * comparison.unpaired_pct() < by_name, "{} against {by_name}", comparison.unpaired_pct());
 }
 
-/// An op of a layer: its kernel and how long that takes.
+/// An op of a layer: its kernel and the kernel's duration.
 #[derive(Clone, PartialEq)]
 struct Op {
     name: String,
@@ -87,7 +87,7 @@ struct Op {
     ns: i64,
 }
 
-/// A model: layers by class, each a list of ops.
+/// A model: layers by class, each with a list of ops.
 #[derive(Clone)]
 struct Model {
     classes: BTreeMap<String, Vec<Op>>,
@@ -161,7 +161,7 @@ impl Model {
                     correlation,
                 );
                 let start = gpu.max(host + 70);
-                // Runs of one program differ by a percent.
+                // Runs of one program differ by one percent.
                 gpu = start + op.ns * (990 + draws.next(21) as i64) / 1_000;
                 let name = trace.strings.intern(&op.kernel);
                 let (end, stream) = (gpu, StreamId(stream.0));
@@ -184,7 +184,7 @@ impl Model {
 }
 
 impl Model {
-    /// The same model run by the simulator, written and read as a torch trace: nothing of it was made for this test.
+    /// The same model run by the simulator, written and read back as a torch trace.
     fn simulated(&self, seed: u64) -> Trace {
         let mut text = String::from("name = \"drawn\"\nsteps = 1\n");
         let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
@@ -192,7 +192,7 @@ impl Model {
             let next = numbers.len();
             numbers.entry(&op.kernel).or_insert(next);
         }
-        // Equal names are one kernel, which takes the time of its first op.
+        // Equal names are one kernel, with the time of its first op.
         let mut written = std::collections::BTreeSet::new();
         for op in self.classes.values().flatten() {
             if written.insert(&op.kernel) {
@@ -257,7 +257,7 @@ fn the_same_changes_are_named_in_runs_of_the_simulator() {
     assert!(named.iter().all(|&count| count >= 95), "{named:?} of 100");
 }
 
-/// In how many pairs the renamed kernels, the fused op and the inserted layer were named.
+/// For how many pairs the renamed kernels, the fused op and the inserted layer were named.
 fn changes_named(seeds: std::ops::Range<u64>, run: impl Fn(&Model, u64) -> Trace) -> [usize; 3] {
     let mut named = [0; 3];
     for seed in seeds {
@@ -267,13 +267,13 @@ fn changes_named(seeds: std::ops::Range<u64>, run: impl Fn(&Model, u64) -> Trace
         for op in candidate.classes.values_mut().flatten() {
             op.kernel = format!("other_vendor_{}", op.kernel);
         }
-        // Two neighbours become one op.
+        // Fuses two adjacent ops into one.
         let fused = candidate.classes.get_mut("Mlp").unwrap();
         let at = draws.next(fused.len() - 1);
         let (one, two) = (fused[at].clone(), fused.remove(at + 1));
         fused[at] =
             Op { name: "custom::fused".into(), kernel: "fused_kernel".into(), ns: (one.ns + two.ns) / 2 };
-        // A layer of a known or of a new class is put in.
+        // Inserts a layer of a known or a new class.
         let is_new = draws.next(2) == 0;
         let class = if is_new { "Adapter" } else { "Attention" };
         if is_new {
@@ -334,7 +334,7 @@ fn one_op_against_three_is_one_row() {
     assert_eq!((change.path.as_str(), change.base.as_str()), ("Block", "vllm::silu_and_mul"));
 }
 
-/// Names tell nothing of what two vendors or two versions call one kernel.
+/// Names do not show which kernels of two vendors or versions do the same thing.
 #[test]
 fn a_kernel_of_another_name_was_gone_and_new_although_the_same_op_runs_it() {
     let op = |name: &str, kernel: &str, ns: i64| Op { name: name.into(), kernel: kernel.into(), ns };

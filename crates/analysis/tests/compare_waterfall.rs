@@ -1,11 +1,11 @@
-//! The waterfall of `compare` adds up to the change of the span, whatever overlaps and however many runs there are.
+//! The waterfall of `compare` adds up to the change of the span, for any overlap and any number of runs.
 
 use proptest::prelude::*;
 use report::{Report, Value};
 use rocm_perf_analysis::compare::{CompareOptions, compare};
 use trace::{CopyKind, Kernel, MemoryCopy, Process, Source, Trace};
 
-/// Names with their kinds: kernels of two families, communication, copies by kernel and by engine, fills.
+/// Names by kind: kernels of two families, communication, copies by kernel and by engine, fills.
 const NAMES: [&str; 7] = [
     "attn_fwd",
     "triton_poi_fused_add_1",
@@ -47,7 +47,7 @@ fn numbers(report: &Report, table: &str, key: &str) -> Vec<i64> {
     table.rows.iter().map(number).collect()
 }
 
-/// First start to last end, by hand; the mean over runs.
+/// First start to last end, computed by hand; the mean over runs.
 fn span(runs: &[Vec<Row>]) -> f64 {
     let of = |rows: &Vec<Row>| {
         let first = rows.iter().map(|row| row.1).min().unwrap_or(0);
@@ -69,7 +69,7 @@ proptest! {
         prop_assert!((before as f64 - span(&base)).abs() <= 0.5, "{} {}", before, span(&base));
         prop_assert!((after as f64 - span(&candidate)).abs() <= 0.5, "{} {}", after, span(&candidate));
         prop_assert_eq!(sum("contribution_ns"), after - before);
-        // The table of whole runs and the running total of the waterfall say the same.
+        // The table of whole runs and the running total of the waterfall must agree.
         if let Some(&whole) = numbers(&report, "end_to_end", "base_ns").first().filter(|_| before > 0) {
             prop_assert!((whole - before).abs() <= 1);
             prop_assert_eq!(numbers(&report, "waterfall", "span_ns").last().copied(), Some(after));

@@ -1,4 +1,4 @@
-//! `critical-path` on shapes whose path is known, and what holds of any trace.
+//! `critical-path` on traces with a known path, and properties that hold for any trace.
 
 use crate::critical_path_maker;
 
@@ -46,7 +46,7 @@ fn of_parallel_streams_the_longer_is_the_path() {
     assert_eq!(of_kernel(&found, "short", "saved_by_1pct_ns"), 0);
 }
 
-/// Recording began while the GPU was busy with something else, so launches seem to take a millisecond.
+/// Recording began while the GPU was busy with other work, so launches seem to take a millisecond.
 #[test]
 fn kernels_of_a_graph_wait_for_each_other_and_not_for_its_launch() {
     let mut maker = Maker::new();
@@ -111,11 +111,11 @@ fn a_diamond_goes_through_its_longer_side() {
     ];
     assert_eq!(names(&found), expected);
     assert_eq!(of_kernel(&found, "c", "slack_ns"), 72 * US);
-    // Without b the path goes through c, which ended 70 µs earlier. How long d takes to start after c is nowhere seen.
+    // Without b the path goes through c, which ended 70 µs earlier. The gap from c to d is not known.
     assert_eq!([0, 1, 2].map(|i| predicted(&found, i)), [149 * US, 221 * US, 171 * US]);
 }
 
-/// The original lost the host: three kernels of 10 µs a millisecond apart were a path of 30 µs.
+/// The original lost host time: three kernels of 10 µs a millisecond apart gave a path of 30 µs.
 #[test]
 fn a_host_gap_is_on_the_path() {
     let mut maker = Maker::new();
@@ -135,7 +135,7 @@ fn a_host_gap_is_on_the_path() {
         names(&found)[..3],
         ["host hipLaunchKernel 4", "host outside recorded regions 6", "host python 990"]
     );
-    // Only the last kernel is on the path; the first two have time until the end.
+    // Only the last kernel is on the path; the first two have slack until the end.
     assert_eq!(of_kernel(&found, "k", "on_path_ns"), 10 * US);
     assert_eq!(predicted(&found, 0), 2_010 * US, "the blocking call takes its own 5 µs");
     assert_eq!(predicted(&found, 1), 1_017 * US);
@@ -184,7 +184,7 @@ fn kernels_without_a_duration_and_with_equal_times_are_no_trouble() {
 fn a_straggler_is_charged_with_the_wait_of_all() {
     let mut maker = Maker::new();
     let ranks = [maker.process(0), maker.process(1)];
-    // Clocks of the second rank are 300 µs ahead, which the ends of collectives tell.
+    // Clocks of the second rank are 300 µs ahead, as the ends of collectives show.
     for (rank, ahead) in [(0usize, 0), (1, 300 * US)] {
         let process = ranks[rank];
         let thread = maker.thread(process, rank as i64);
@@ -297,7 +297,7 @@ fn what_only_times_suggest_is_used_when_asked_or_when_a_wait_does_not_say_for_wh
     assert_eq!(of_kernel(&ask(false, true), "first", "on_path_ns"), 100 * US);
     let untold = ask(true, false);
     assert_eq!(of_kernel(&untold, "first", "on_path_ns"), 100 * US);
-    assert!(untold.report.notes.iter().any(|note| note.contains("do not tell for what")));
+    assert!(untold.report.notes.iter().any(|note| note.contains("do not record their event")));
 }
 
 #[test]
@@ -305,7 +305,7 @@ fn a_trace_that_contradicts_itself_is_reported_and_still_walked() {
     let mut maker = Maker::new();
     let process = maker.process(0);
     let thread = maker.thread(process, 7);
-    // Launched after it ran, and waited for before it ended.
+    // Launched after it ran, and synchronised before it ended.
     let late = maker.call(thread, "hipLaunchKernel", 500 * US, 502 * US);
     maker.kernel(process, 1, "early", 10 * US, 60 * US, late);
     let call = maker.call(thread, "hipLaunchKernel", 510 * US, 512 * US);
@@ -324,7 +324,7 @@ fn a_trace_of_nothing_has_no_path() {
     assert!(matches!(empty, Err(CriticalPathError::Empty)));
 }
 
-/// A program of one or two threads over three streams, run by a simulator of its own: (trace, ends of all kernels).
+/// A program of one or two threads over three streams, with its own simulator: (trace, ends of all kernels).
 #[derive(Clone, Debug)]
 enum Step {
     Launch { stream: i64, us: i64 },
@@ -345,7 +345,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..50)
 }
 
-/// Runs a program. Kernels take `scale` times their time: (of kernel number, factor).
+/// Runs a program. Kernel durations are scaled: (kernel number, factor).
 fn simulate(steps: &[Step], scale: Option<(usize, f64)>) -> Trace {
     let mut maker = Maker::new();
     let process = maker.process(0);
@@ -397,7 +397,7 @@ fn simulate(steps: &[Step], scale: Option<(usize, f64)>) -> Trace {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
 
-    /// Segments add up, slack is never negative and zero on the path; halving what is off the path changes nothing.
+    /// Segments add up; slack is at least zero, and zero on the path; halving other kernels changes nothing.
     #[test]
     fn what_holds_of_any_program(program in steps()) {
         let trace = simulate(&program, None);
@@ -410,7 +410,7 @@ proptest! {
                 let halved = path_of(&trace, &[&format!("kernel:^{name}$=0.5")]);
                 prop_assert_eq!(predicted(&halved, 0), span(&found));
             }
-            // A kernel may take its slack longer, and not a microsecond more.
+            // A kernel can get longer by its slack, and not a microsecond more.
             let slack = of_kernel(&found, &name, "slack_ns");
             let took = trace.kernels.end[i] - trace.kernels.start[i];
             if took > 0 && slack > 0 {
@@ -424,7 +424,7 @@ proptest! {
         }
     }
 
-    /// A prediction comes close to what the program does when it is run again with that kernel slower or faster.
+    /// A prediction is close to a rerun of the program with that kernel slower or faster.
     #[test]
     fn predictions_equal_running_again(program in steps(), which in 0usize..20, factor in 0.0f64..3.0) {
         let trace = simulate(&program, None);
@@ -432,13 +432,13 @@ proptest! {
         let question = format!("kernel:^k{which}$={factor}");
         let found = path_of(&trace, &[&question]);
         let again = simulate(&program, Some((which, factor))).span().map_or(0, |(start, end)| end - start);
-        // The simulator's gap is a microsecond; where no kernel ever queued, it cannot be learnt. Scaled times are whole
-        // nanoseconds on both sides.
+        // The simulator's gap is a microsecond; it cannot be learnt if no kernel ever queued. Scaled times
+        // are rounded to nanoseconds on both sides.
         let error = (predicted(&found, 0) - again).abs();
         prop_assert!(error <= 4 * US + 1, "{} for {again} of {}", predicted(&found, 0), span(&found));
     }
 
-    /// Kernels of one stream that nothing else holds up scale the run as a whole.
+    /// Kernels of one stream with nothing else in the way scale the whole run.
     #[test]
     fn all_kernels_scale_a_serial_run(durations in prop::collection::vec(1i64..500, 1..40), percent in 0i64..400) {
         let mut maker = Maker::new();
@@ -453,7 +453,7 @@ proptest! {
         prop_assert_eq!(predicted(&found, 0), now / 100 * percent);
     }
 
-    /// Times at random, with every contradiction there is: the path still covers the span, and the report is whole.
+    /// Random times with every contradiction: the path still covers the span, the report is complete.
     #[test]
     fn nonsense_is_survived(
         rows in prop::collection::vec((0i64..400, -5i64..100, 0i64..4, 0i64..6, 0u8..8), 1..80),

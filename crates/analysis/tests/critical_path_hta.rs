@@ -1,7 +1,7 @@
-//! `critical-path` beside HTA on its own fixtures.
+//! `critical-path` compared with HTA on HTA's own fixtures.
 //!
-//! HTA takes the longest weighted path through the events of one annotation, in whole microseconds rounded inwards;
-//! ours covers the whole span in nanoseconds. What both must agree on is what the run waits for.
+//! HTA takes the longest weighted path through the events of one annotation, in microseconds rounded inwards; ours
+//! covers the whole span in nanoseconds. Both must agree on what the run waits for.
 
 use crate::critical_path_maker;
 
@@ -39,19 +39,19 @@ fn event_sync_goes_through_the_kernel_that_the_event_waits_for() {
         .find(|(_, name, _)| name.contains("spin_kernel"))
         .expect("the spin kernel is on the path");
     assert_eq!(spin.2, 36_000);
-    // Beside it, ours has the 2 µs copy to pageable memory, which `cudaMemcpyAsync` only returned from when it was
-    // done; HTA takes all 29 µs of that call for host time.
+    // Ours also has the 2 µs copy to pageable memory that `cudaMemcpyAsync` waited for; HTA counts all 29 µs
+    // of that call as host time.
     let others: Vec<&(String, String, i64)> = kernels.iter().filter(|k| *k != spin).collect();
     assert!(others.iter().all(|(_, name, ns)| name.starts_with("Memcpy DtoH") && *ns == 2_000), "{others:?}");
-    // The launch of the spin kernel: HTA 10 µs from the start of the call, as ours; and that of the copy.
+    // The launch of the spin kernel, 10 µs from the start of the call as in HTA; and of the copy.
     let launches: Vec<i64> =
         segments(&found).into_iter().filter(|(kind, ..)| kind == "launch").map(|s| s.2).collect();
     assert!(launches.contains(&10_000), "{launches:?}");
     assert!(bound(&found, "host") > 2_365_000, "all that HTA calls cpu, and the gaps between ops");
 }
 
-/// HTA, on the second `forward` annotation: cpu 99.78 %, compute 508 µs, launch 17 µs, kernel to kernel 9 µs of 241.7 ms.
-/// Ours looks at the whole trace, the first forward included. Both say the host is what this run waits for, and that
+/// HTA, on the second `forward` annotation: cpu 99.78 %, compute 508 µs, launch 17 µs, kernel to kernel 9 µs of
+/// 241.7 ms. Ours covers the whole trace, including the first forward. Both say this run is host bound, and that
 /// GPU work is on the path only where the host waits for it at the end.
 #[test]
 fn simple_add_is_bound_by_the_host() {

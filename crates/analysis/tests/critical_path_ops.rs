@@ -8,7 +8,7 @@ use trace::Trace;
 
 const US: i64 = 1_000;
 
-/// A host that calls two ops in turn; `norm` takes `host` on the host and `gpu` on the GPU in each of 20 turns.
+/// A host alternates between two ops; in each of 20 rounds `norm` takes `host` and, on the GPU, `gpu`.
 fn run(host: i64, gpu: i64) -> Trace {
     let mut maker = Maker::new();
     let process = maker.process(0);
@@ -38,7 +38,7 @@ fn long(trace: &Trace) -> i64 {
 
 #[test]
 fn removing_an_op_gives_what_running_without_it_gives() {
-    // Host bound, GPU bound, and both alike.
+    // Host bound, GPU bound, and balanced.
     for (host, gpu) in [(40 * US, 5 * US), (12 * US, 80 * US), (30 * US, 30 * US)] {
         let trace = run(host, gpu);
         let found = path_of(&trace, &["op:aten::layer_norm=0", "op:aten::layer_norm=0.5", "op:/layer_/=2"]);
@@ -85,7 +85,7 @@ fn an_op_that_is_gone_waits_for_nothing() {
         maker.op(thread, "python", at + 115 * US, at + 199 * US);
     }
     let found = path_of(&maker.finish(), &["op:aten::item=0"]);
-    // Host: 10 µs up to the op and 85 µs behind it in every turn, GPU: 100 µs.
+    // Host: 10 µs before the op and 85 µs after it per round; GPU: 100 µs.
     let saved = span(&found) - predicted(&found, 0);
     assert!((850 * US..1_000 * US).contains(&saved), "{saved}");
 }
@@ -94,7 +94,7 @@ fn an_op_that_is_gone_waits_for_nothing() {
 fn triage_shows_what_the_run_would_save_without_each_op() {
     for (host, gpu) in [(40 * US, 5 * US), (12 * US, 80 * US), (30 * US, 30 * US)] {
         let mut trace = run(host, gpu);
-        // torch marks its ops.
+        // torch's category for ops.
         let category = trace.strings.intern("cpu_op");
         for row in 0..trace.regions.len() {
             if trace.strings.get(trace.regions.name[row]).starts_with("aten::") {

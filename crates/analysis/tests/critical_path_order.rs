@@ -1,12 +1,12 @@
-//! Events whose streams are not recorded: the order of calls tells them, unless times contradict it.
+//! Events without recorded streams: they follow from the order of calls, unless times contradict it.
 
 use crate::critical_path_maker;
 
 use critical_path_maker::{Maker, int, path_of, predicted, span, table, text};
 use trace::Trace;
 
-/// Rounds of: a kernel on stream 1, an event recorded and awaited, a kernel on stream 2, and the same back. Calls tell neither
-/// streams nor events. Where `heeded` does not hold, the kernel of the second stream starts before the first is done.
+/// Rounds of: a kernel on stream 1, an event record and wait, a kernel on stream 2, and the same back; calls
+/// name neither streams nor events. If `heeded` is false, the second kernel starts before the first is done.
 fn rounds(heeded: impl Fn(i64) -> bool) -> Trace {
     let mut maker = Maker::new();
     let process = maker.process(0);
@@ -43,17 +43,17 @@ fn by_order(trace: &Trace) -> i64 {
 fn the_order_of_calls_tells_what_waits_for_what() {
     let trace = rounds(|_| true);
     assert_eq!(by_order(&trace), 79);
-    // Each of 80 kernels waits for the one before: halving half of them saves a quarter of the GPU's time.
+    // Each of 80 kernels waits for the previous one: halving every other one saves a quarter of the GPU time.
     let found = path_of(&trace, &["kernel:^two$=0.5"]);
     assert_eq!(span(&found) - predicted(&found, 0), 40 * 20_000);
-    let note = "79 dependencies, else what ended last";
+    let note = "79 dependencies were inferred from the order of calls";
     assert!(found.report.notes.iter().any(|text| text.contains(note)), "{:?}", found.report.notes);
 }
 
 #[test]
 fn an_order_that_times_contradict_is_not_used() {
-    // Now and then a guess is wrong: that one is left out.
+    // An occasional wrong guess is left out.
     assert_eq!(by_order(&rounds(|round| round != 7)), 78);
-    // Where it often is, the program does not work that way.
+    // If guesses are often wrong, the program does not work that way.
     assert_eq!(by_order(&rounds(|round| round % 4 != 0)), 0);
 }

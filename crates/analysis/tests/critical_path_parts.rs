@@ -1,4 +1,4 @@
-//! `--what-if` of a module, a stage and the clock, against runs that are simulated again.
+//! `--what-if` for a module, a stage and the clock, compared with new simulations.
 
 use model::Run;
 use model::classify::Classifier;
@@ -81,7 +81,7 @@ fn a_module_or_stage_that_is_not_there_is_named() {
         said("module:Linaer=0.5"),
         "no `nn.Module` of the run is called `Linaer`; close to it: `Linear`"
     );
-    assert_eq!(said("stage:decode=0.5"), "nothing in the run is of the stage `decode`; there are prefill");
+    assert_eq!(said("stage:decode=0.5"), "the run has no stage `decode`; it has prefill");
     let mut without_stacks = trace.clone();
     without_stacks.regions = Default::default();
     without_stacks.links = Default::default();

@@ -1,4 +1,4 @@
-//! Collectives of several ranks, joined by what the trace tells of them.
+//! Collectives of several ranks, joined by what the trace records about them.
 
 use crate::critical_path_maker;
 
@@ -10,7 +10,7 @@ use trace::Trace;
 
 const US: i64 = 1_000;
 
-/// How much of a collective the trace tells.
+/// How much of a collective the trace records.
 #[derive(Clone, Copy, PartialEq)]
 enum Evidence {
     Number,
@@ -18,7 +18,7 @@ enum Evidence {
     Kernel,
 }
 
-/// Two ranks, of which the second works four times as long before each collective; `extra` more on the first.
+/// Two ranks; the second works four times as long before each collective, the first has `extra` more.
 fn straggler(told: Evidence, extra: i64, drift: i64) -> Trace {
     let mut maker = Maker::new();
     let ranks = [maker.process(0), maker.process(1)];
@@ -51,7 +51,7 @@ fn note<'a>(found: &'a Shown, word: &str) -> Option<&'a str> {
     found.report.notes.iter().map(|note| &**note).find(|note| note.contains(word))
 }
 
-/// Without numbers the path went through the rank that waits.
+/// Without sequence numbers, the path went through the waiting rank.
 #[test]
 fn ranks_are_joined_by_group_and_order_where_no_sequence_is_told() {
     for told in [Evidence::Number, Evidence::Group, Evidence::Kernel] {
@@ -75,21 +75,21 @@ fn ranks_that_cannot_be_joined_are_said_to_be_so() {
     }
 }
 
-/// As many collectives on both, but of two jobs that do not wait for each other.
+/// The same number of collectives on both, but from two jobs that do not wait for each other.
 #[test]
 fn ranks_of_two_jobs_are_not_joined_because_they_count_alike() {
     let found = path_of(&straggler(Evidence::Kernel, 0, 70 * US), &[]);
     assert!(note(&found, "do not end together").is_some(), "{:?}", found.report.notes);
 }
 
-/// How many arrivals at collectives the graph of a run has.
+/// Number of arrivals at collectives in the graph of a run.
 fn arrivals(found: &Shown) -> i64 {
     let dependencies = table(&found.report, "dependencies");
     let row = (0..dependencies.rows.len()).find(|&row| text(dependencies, row, "dependency") == "collective");
     row.map_or(0, |row| int(dependencies, row, "count"))
 }
 
-/// All ranks of a run, written as a profiler writes them and read again.
+/// All ranks of a run, written as a profiler would and read back.
 fn read_again(scenario: &str, format: OutputFormat, dialect: Dialect) -> Trace {
     let folder = tempfile::tempdir().unwrap();
     let scenario = Scenario::builtin(scenario).unwrap();

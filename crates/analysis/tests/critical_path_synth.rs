@@ -1,4 +1,4 @@
-//! Predictions of `critical-path --what-if` against the same run simulated again.
+//! Predictions of `critical-path --what-if` compared with a new simulation of the run.
 
 use crate::critical_path_maker;
 
@@ -13,7 +13,7 @@ fn run(scenario: &Scenario, options: &Options) -> Trace {
     let mut whole = Trace::default();
     for run in simulate(scenario, options).unwrap().runs {
         let mut trace = run.trace;
-        // Links and checks are made anew for the whole.
+        // Links and checks are rebuilt for the whole trace.
         trace.links.retain(|_| false);
         trace.health.checks.clear();
         whole.append(trace);
@@ -33,13 +33,13 @@ fn options(dialect: Dialect, graphs: GraphMode, scale: &[(&str, f64)]) -> Option
     }
 }
 
-/// A kernel of a scenario by the name it has in traces, as a pattern.
+/// A pattern for a scenario's kernel by its name in traces.
 fn pattern(scenario: &Scenario, kernel: &str) -> String {
     let name = &scenario.kernels[kernel].name;
     format!("kernel:^{}$", regex::escape(name))
 }
 
-/// The kernels of a scenario, those with most time first.
+/// The kernels of a scenario, most time first.
 fn by_time<'a>(scenario: &'a Scenario, trace: &Trace) -> Vec<&'a String> {
     let mut by_time: Vec<(&String, i64)> = scenario
         .kernels
@@ -55,7 +55,7 @@ fn by_time<'a>(scenario: &'a Scenario, trace: &Trace) -> Vec<&'a String> {
     by_time.into_iter().map(|(kernel, _)| kernel).collect()
 }
 
-/// All ranks of a run, written as torch writes traces on ROCm and read again.
+/// All ranks of a run, written as torch on ROCm writes traces and read back.
 fn through_torch(scenario: &Scenario, graphs: GraphMode, scale: &[(&str, f64)]) -> Trace {
     let folder = tempfile::tempdir().unwrap();
     let written = GenerateOptions {
@@ -69,8 +69,8 @@ fn through_torch(scenario: &Scenario, graphs: GraphMode, scale: &[(&str, f64)]) 
     ingest::read(&paths, &critical_path_needs(), &Progress::default()).unwrap()
 }
 
-/// Scenarios that are recorded from their first step on, on one clock: no question can shorten what was not recorded, and a
-/// path over clocks that nothing joins is refused.
+/// Scenarios recorded from their first step on and on one clock: unrecorded work cannot be shortened, and a
+/// path over clocks that cannot be aligned is refused.
 fn whole_runs() -> impl Iterator<Item = &'static str> {
     Scenario::builtin_names().filter(|name| {
         let scenario = Scenario::builtin(name).unwrap();
@@ -78,8 +78,8 @@ fn whole_runs() -> impl Iterator<Item = &'static str> {
     })
 }
 
-/// Scenarios in which streams wait for events of other streams. Torch on ROCm records the calls without their streams and
-/// events: there the order of calls stands in for them, and the report says so.
+/// Scenarios in which streams wait for events of other streams. Torch on ROCm records these calls without
+/// streams and events, so the order of calls is used instead, and the report says so.
 const WAITING: &[&str] = &[
     "clean-ranks",
     "exposed-communication",
@@ -106,12 +106,14 @@ fn predictions_hold_for_torch_files_too() {
                         predicted(&found, 0),
                         span(&found)
                     );
-                    // Few collectives without numbers do not join ranks; then the report says so and predicts too little.
+                    // Few unnumbered collectives do not join ranks; the report says so and predicts too
+                    // little.
                     let joined = !found.report.notes.iter().any(|note| note.contains("ranks not joined"));
                     assert_eq!(joined, name != "unnumbered-collectives", "{name}: {:?}", found.report.notes);
                     assert!(!joined || error < 0.01, "{said}");
                     worst = worst.max(if joined { error } else { 0.0 });
-                    let noted = found.report.notes.iter().any(|note| note.contains("do not tell for what"));
+                    let noted =
+                        found.report.notes.iter().any(|note| note.contains("do not record their event"));
                     assert_eq!(noted, WAITING.contains(&name), "{name}: {:?}", found.report.notes);
                 }
             }
@@ -132,7 +134,7 @@ fn predictions_are_within_one_percent_of_running_again() {
             (Dialect::Rocprof, GraphMode::On),
         ] {
             let trace = run(&scenario, &options(dialect, graphs, &[]));
-            // The kernel with most time, and one more.
+            // The kernel with the most time, and one more.
             for kernel in by_time(&scenario, &trace).into_iter().take(2) {
                 for factor in [0.5, 1.5] {
                     let question = format!("{}={factor}", pattern(&scenario, kernel));

@@ -1,4 +1,4 @@
-//! `critical-path` says `not recorded` where the cause of a wait is not in the trace, and charges nothing to the profiler.
+//! `critical-path` reports `not recorded` if a wait's cause is missing, and charges nothing to the profiler.
 
 use crate::critical_path_maker;
 
@@ -13,7 +13,7 @@ fn total(found: &Shown, kind: &str) -> i64 {
     row.map_or(0, |row| int(bounds, row, "total_ns"))
 }
 
-/// The recording begins while the GPU still works on a step that is cut off: one launch, 147 ms before its kernel starts.
+/// Recording begins while the GPU still works on a cut-off step: one launch, 147 ms before its kernel starts.
 #[test]
 fn a_wait_behind_a_step_that_was_cut_off_is_not_launch_time() {
     let mut maker = Maker::new();
@@ -29,11 +29,11 @@ fn a_wait_behind_a_step_that_was_cut_off_is_not_launch_time() {
     assert!(total(&found, "launch") <= 300 * US, "{:?}", segments(&found));
     assert!(total(&found, "not recorded") >= 146 * MS);
     assert_eq!(span(&found), 307 * MS);
-    // No launch that is faster brings the end of something unknown nearer.
+    // A faster launch does not bring the end of unknown work closer.
     assert!(span(&found) - predicted(&found, 0) <= 300 * US);
 }
 
-/// The queue is full of work that was not recorded: the call itself takes long, and its kernel still has to wait.
+/// The queue is full of unrecorded work: the call itself takes long, and its kernel still has to wait.
 #[test]
 fn a_launch_call_held_up_by_a_full_queue_is_not_launch_time() {
     let mut maker = Maker::new();
@@ -52,7 +52,7 @@ fn a_launch_call_held_up_by_a_full_queue_is_not_launch_time() {
     assert_eq!(total(&found, "compute"), 210 * MS);
 }
 
-/// A run whose kernels all queue shows one launch onto an empty stream, and that one waited.
+/// If all kernels queue, there is one launch onto an empty stream, and that one waited.
 #[test]
 fn the_least_launch_time_is_not_learnt_from_one_sample() {
     let mut maker = Maker::new();
@@ -70,11 +70,11 @@ fn the_least_launch_time_is_not_learnt_from_one_sample() {
     let found = path_of(&maker.finish(), &["first=0.5"]);
     assert!(total(&found, "launch") <= 300 * US, "{:?}", segments(&found));
     assert_eq!(total(&found, "compute"), 110 * MS - 5 * US);
-    // Then it waits for its launch only.
+    // Then it only waits for its launch.
     assert!((9_800 * US..=10_000 * US).contains(&(span(&found) - predicted(&found, 0))));
 }
 
-/// A launch that loads code for 30 ms is in its call all that time, and the kernel starts right after.
+/// A launch that loads code for 30 ms spends that time in its call, and the kernel starts right after.
 #[test]
 fn a_long_launch_call_that_the_host_shows_stays_launch_time() {
     let mut maker = Maker::new();
@@ -101,7 +101,7 @@ fn a_call_that_waits_for_work_that_was_not_recorded_is_no_host_work() {
     assert!(span(&found) - predicted(&found, 0) <= 20 * US);
 }
 
-/// A span of the profiler around everything made 68 % of a trace "host work".
+/// A profiler span around everything turned 68 % of a trace into "host work".
 #[test]
 fn the_profilers_own_spans_are_no_host_work() {
     let mut maker = Maker::new();

@@ -1,4 +1,4 @@
-//! `efficiency`: exact on every trace, and each injected loss is found.
+//! `efficiency`: exact on every trace, and it finds each injected loss.
 
 use model::Run;
 use model::classify::Classifier;
@@ -13,7 +13,7 @@ fn efficiency(trace: &Trace) -> Efficiency {
     compute(&run, &accounts, &RooflineOptions::default())
 }
 
-/// The parts of each GPU are its span; steps, stages and kernels are all of it again.
+/// The parts of each GPU add up to its span; so do steps, stages and kernels.
 fn assert_exact(found: &Efficiency, name: &str) {
     let all = found.total();
     for gpu in &found.gpus {
@@ -109,7 +109,7 @@ fn every_shared_trace_adds_up() {
     let Some(folder) = testing::data("traces") else { return };
     let mut paths: Vec<_> =
         std::fs::read_dir(folder).expect("a folder").flatten().map(|e| e.path()).collect();
-    // Folders are runs of several ranks or stages.
+    // Folders are runs with several ranks or stages.
     paths.retain(|path| {
         path.to_string_lossy().ends_with(".json.gz") || (path.is_dir() && !path.ends_with("expected"))
     });
@@ -122,7 +122,7 @@ fn every_shared_trace_adds_up() {
     }
 }
 
-/// Metrics of omnistat beside a torch trace: what the reader calls the clock is what the table of clocks knows.
+/// Omnistat metrics next to a torch trace: the reader's name for the clock must be in the table of clocks.
 #[test]
 fn the_clock_that_omnistat_samples_is_used() {
     const START_S: i64 = 1_700_000_000;

@@ -1,4 +1,4 @@
-//! docs/explain.md lists the rules as the code has them.
+//! docs/explain.md lists the rules of the code.
 
 use rocm_perf_analysis::explain::RULES;
 

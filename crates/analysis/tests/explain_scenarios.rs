@@ -1,4 +1,4 @@
-//! `explain` on simulated runs: every injected truth is found by its rule, and a clean run has nothing to find.
+//! `explain` on simulated runs: every injected fault is found by its rule, and a clean run has no findings.
 
 use analysis::explain::{RULES, explain, explain_needs};
 use model::Run;
@@ -12,12 +12,12 @@ use trace::Trace;
 
 const SEEDS: [u64; 3] = [1, 2, 3];
 
-/// (scenario, least and most that the ceiling may be of the truth's gain).
+/// (scenario, minimum and maximum ratio of the ceiling to the true gain).
 ///
-/// The truth runs again without the work to blame, so where a rule keeps work that must be done somewhere the
-/// expected part of it is smaller: launches go but kernels stay (about half here), work on one of two GPUs is
-/// shared by both (half). Small copies gain nothing in the simulator because their calls stay; the ceiling is
-/// compared with the copies' own time instead.
+/// The true gain comes from a rerun without the faulty work, so it is larger than what a rule promises if
+/// some of that work must still be done: launches go but kernels stay (about half here), work on one of two
+/// GPUs is shared by both (half). Small copies gain nothing in the simulator because their calls stay; their
+/// ceiling is compared with the copies' own time.
 const SCENARIOS: [(&str, f64, f64); 15] = [
     ("idle-gpu", 0.9, 1.2),
     ("launch-bound", 0.45, 0.75),
@@ -93,7 +93,7 @@ fn every_injected_truth_is_found() {
     }
 }
 
-/// A profiler's own files have neither frames nor the kind of host memory, and names of copies of their own.
+/// A profiler's own files lack Python frames and the kind of host memory, and name copies differently.
 #[test]
 fn a_profilers_own_traces_tell_as_much() {
     for (scenario, low, high) in SCENARIOS {
@@ -126,7 +126,7 @@ fn a_clean_run_has_nothing_to_find() {
     }
 }
 
-/// Rules that find something besides the one that was asked for, because it is there as well.
+/// Rules that also find something because the scenario has that fault too.
 const ALSO: [(&str, &[&str]); 1] = [
     // Its kernels are a chain of pointwise kernels.
     ("launch-bound", &["fusable-chain"]),

@@ -1,4 +1,4 @@
-//! Two streams that wait for each other in a run that the host bounds.
+//! Two streams that wait for each other in a host-bound run.
 
 use crate::critical_path_maker;
 
@@ -12,7 +12,7 @@ const US: i64 = 1_000;
 const TURNS: i64 = 20;
 const SWITCH: i64 = 80 * US;
 
-/// Blocks of eight short kernels, on two streams in turn or all on one.
+/// Blocks of eight short kernels, alternating between two streams or all on one.
 fn run(streams: bool) -> Trace {
     let mut maker = Maker::new();
     let process = maker.process(0);

@@ -1,4 +1,4 @@
-//! What fusions are said to win, against sums made by hand, random traces and simulated runs with known truth.
+//! Predicted gains of fusions, against sums by hand, random traces and simulated runs with a known truth.
 
 use crate::fuse_maker;
 
@@ -34,12 +34,12 @@ fn the_chain_that_was_put_in_is_found_with_what_it_costs() {
     let kernels = &truth.ranks[0].kernels;
     let time = |id: &str| kernels.iter().find(|kernel| kernel.id == id).unwrap().total_ns;
     assert_eq!(number(&found, 0, "related_ns") as i64, time("silu") + time("mul"));
-    // Without the second kernel the run is shorter by its time and the gap before it.
+    // Without the second kernel, the run is shorter by its time and the gap before it.
     let ceiling = number(&found, 0, "gain_ceiling_ns");
     let gain = put_in.gain_ns.unwrap_or(put_in.magnitude_ns) as f64;
     assert!(ceiling >= put_in.magnitude_ns as f64, "{ceiling} under {}", put_in.magnitude_ns);
     assert!((0.9..1.1).contains(&(ceiling / gain)), "{ceiling} for {gain}");
-    // One of two tensors of the first kernel and one of three of the second are not moved.
+    // One of two tensors of the first kernel and one of three of the second are no longer moved.
     let by_bytes = time("silu") as f64 / 2.0 + time("mul") as f64 / 3.0;
     let gaps = ceiling - number(&found, 0, "related_ns") + quickest(&trace, &found);
     assert!((number(&found, 0, "saving_ns") - by_bytes - gaps).abs() < put_in.count as f64, "rounding");
@@ -78,7 +78,7 @@ fn small_rows_are_left_out_and_counted() {
 fn sums_equal_those_made_by_hand() {
     let all = samples();
     let mut made = Maker::new("vllm");
-    // Three layers: attention 700, gap 40, quantization 60; then a gap of 900 once.
+    // Three layers: attention 700, gap 40, quantization 60; one of the gaps is 900.
     for (layer, gap) in [40, 900, 40].into_iter().enumerate() {
         let at = 1_000_000 + 10_000 * layer as i64;
         made.kernel(&all["attention"], 0, at, at + 700);
@@ -88,7 +88,7 @@ fn sums_equal_those_made_by_hand() {
     let (_, found) = made.fuse();
     assert_eq!(ids(&found), ["attention_quant"]);
     assert_eq!(number(&found, 0, "related_ns"), 180.0, "the attention's time is not to be won");
-    // The stall of 900 counts as the usual gap.
+    // The stall of 900 counts as a usual gap.
     assert_eq!(number(&found, 0, "gain_ceiling_ns"), 180.0 + 3.0 * 40.0);
     assert_eq!(number(&found, 0, "launches_removed"), 3.0);
     let share = number(&found, 0, "time_share_pct");
@@ -114,12 +114,12 @@ fn without_main_work_one_kernel_is_left() {
 struct Put {
     sample: String,
     stream: u32,
-    /// Before it; negative ones overlap.
+    /// Gap before it; negative values overlap.
     gap: i64,
     time: i64,
 }
 
-/// Single kernels and whole examples of the catalogue, the same few again and again as in layers.
+/// Single kernels and whole examples of the catalogue, repeated like layers.
 fn puts() -> impl Strategy<Value = Vec<Put>> {
     let mut pieces: Vec<Vec<String>> = samples().into_keys().map(|name| vec![name]).collect();
     let table: toml::Table = toml::from_str(fuse_maker::CATALOGUE).unwrap();
@@ -172,7 +172,7 @@ proptest! {
             prop_assert!(instance.related_ns + instance.gaps_ns <= end - start);
             prop_assert!(instance.gain_ceiling_ns <= instance.related_ns + instance.gaps_ns);
             prop_assert!(instance.related_ns >= 0 && instance.gaps_ns >= 0 && instance.gain_ceiling_ns >= 0);
-            // Main work is never related; what helps the experts may be.
+            // Main work is never related; helpers of the experts may be.
             let small = instance.rows.iter().zip(&rows).filter(|(link, _)| {
                 let class = classes.of_row(&trace, **link).unwrap();
                 !is_main(class.category) || class.category == Category::Moe

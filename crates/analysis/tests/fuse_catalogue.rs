@@ -1,4 +1,4 @@
-//! Every fusion of the catalogue matches its example and nothing like it.
+//! Every fusion of the catalogue matches its example and nothing similar.
 
 use crate::fuse_maker;
 
@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 const LAYERS: usize = 6;
 
-/// Sequences that are the same read backwards.
+/// Sequences that read the same backwards.
 const PALINDROMES: &[&str] = &["pointwise_chain", "mla_dual_norm", "qk_norm"];
 
 #[derive(Deserialize)]
@@ -29,7 +29,7 @@ struct Whose {
     rocm: String,
     source: String,
     switch: String,
-    /// Of models that the examples are not of.
+    /// For models that the examples are not from.
     model_kind: Option<String>,
 }
 
@@ -44,14 +44,14 @@ impl Entry {
         self.example.iter().flatten().map(|name| all[name].clone()).collect()
     }
 
-    /// Kernels of its example that stand between without taking part.
+    /// Kernels of its example that run in between without being part of the sequence.
     fn passing(&self) -> usize {
         let gemms = self.example.iter().flatten().filter(|name| *name == "gemm").count();
         if self.steps.contains("(gemm)") { gemms } else { 0 }
     }
 }
 
-/// Layers of the kernels with main work around them; `stream` says where each goes.
+/// Layers of the kernels with main work around them; `stream` picks the stream of each kernel.
 fn run(framework: &str, kernels: &[Sample], between: bool, stream: impl Fn(usize) -> u32) -> Fuse {
     let mut made = Maker::new(framework);
     let mut at = 1_000_000;
@@ -192,7 +192,7 @@ fn a_model_gate_keeps_others_out() {
     let (_, found) = made.fuse();
     assert_eq!(ids(&found), [""; 0]);
     assert!(
-        found.notes.iter().any(|note| note.contains("the trace does not tell the model")),
+        found.notes.iter().any(|note| note.contains("the trace does not name the model")),
         "{:?}",
         found.notes
     );
@@ -215,7 +215,7 @@ fn chance_neighbours_are_left_out_and_told() {
     let all = samples();
     let mut made = Maker::new("vllm");
     let mut at = 1_000_000;
-    // One rope in ten stands before a cache write, and one cache write in ten after a rope.
+    // One rope in ten runs before a cache write, and one cache write in ten after a rope.
     for i in 0..100 {
         let mut put = |sample: &Sample| {
             made.kernel(sample, 0, at, at + 900);
@@ -284,7 +284,7 @@ fn a_sequence_ends_with_its_step() {
             made.kernel(&all["cache_write"], 0, at + 1000, at + 1900);
             made.kernel(&separator(), 0, at + 2000, at + 2900);
         }
-        // The host side of kernel i lies in [100 i, 100 i + 90].
+        // The host side of kernel i is in [100 i, 100 i + 90].
         steps.iter().for_each(|&(start, end)| made.annotation("step[DECODE bs=4]", start, end));
         ids(&made.fuse().1)
     };
@@ -314,7 +314,7 @@ fn a_file_adds_to_the_catalogue_and_its_mistakes_are_named() {
     };
     let cases = [
         (fusion("rope nothing", path), "fusion `mine`: there is no group `nothing`"),
-        (fusion("rope rope", "paths = []"), "fusion `mine`: it says of no framework"),
+        (fusion("rope rope", "paths = []"), "fusion `mine`: it needs at least one path"),
         (fusion("rope rope", ""), "fusion 1: missing field `paths`"),
         ("[group.g]\n".into(), "group `g`: it takes every kernel"),
         ("[group.g]\nname = '('\n".into(), "group `g`: `(` is not a regular expression"),

@@ -1,4 +1,4 @@
-//! What must hold besides the sequence of kernels: each of these was suggested although it could not be had.
+//! Preconditions beyond the kernel sequence: each of these fusions was suggested but not available.
 
 use crate::fuse_maker;
 
@@ -7,7 +7,7 @@ use rocm_perf_analysis::Fuse;
 
 const LAYERS: usize = 6;
 
-/// Layers of kernels of the samples, with main work between the layers and an annotation around all.
+/// Layers of sample kernels, with main work between the layers and an annotation around everything.
 fn run(framework: &str, annotation: &str, kernels: &[Sample]) -> Fuse {
     let mut made = Maker::new(framework);
     let mut at = 1_000_000;
@@ -105,7 +105,7 @@ fn aiter_was_to_be_turned_on_where_it_is_on() {
 #[test]
 fn gains_are_split_into_kernel_time_and_launch_time() {
     let found = run("", "", &named(&["silu", "mul"]));
-    // Two kernels of 900 ns each with a gap of 100 ns between them; the quicker one's work remains.
+    // Two kernels of 900 ns each with a gap of 100 ns between them; the faster one's work remains.
     let layers = LAYERS as f64;
     assert_eq!(number(&found, 0, "gain_gpu_ns"), 900.0 * layers);
     assert_eq!(number(&found, 0, "gain_host_ns"), 100.0 * layers);

@@ -1,4 +1,4 @@
-//! Fusions in real traces are plausible: no main work among what could be won, nothing that is fused already.
+//! Fusions in real traces are plausible: no main work among the gains, and nothing that is fused already.
 
 use crate::fuse_maker;
 
@@ -22,7 +22,7 @@ fn read(path: &str) -> Option<Trace> {
     Some(ingest::read(&[path], &attribution::needs(), &Progress::default()).unwrap())
 }
 
-/// The one capture trace of a folder.
+/// The only capture trace of a folder.
 fn capture(folder: &str) -> Option<Trace> {
     let files = std::fs::read_dir(shared(folder)?).unwrap();
     let mut paths =
@@ -37,12 +37,12 @@ fn is_main(category: Category) -> bool {
     matches!(category, Attention | Communication | Conv | Gemm | Moe)
 }
 
-/// Checks what must hold of every trace, and gives the ids of its rows with how many instances each has.
+/// Checks properties of every trace, and returns the ids of its rows with their number of instances.
 fn check(path: &str, mapping: Option<&Trace>) -> Option<(Fuse, BTreeMap<String, usize>)> {
     let trace = read(path)?;
     let context = Run::new(&trace, mapping, &Classifier::builtin(), 1.0).unwrap();
     let found = fuse(&context);
-    // Related time is that of the kernels beside the main ones, added up anew.
+    // Related time is the time of the kernels other than main work, added up again.
     let mut related: BTreeMap<&str, i64> = BTreeMap::new();
     for instance in found.instances() {
         let small = instance.rows.iter().filter(|row| !is_main(context.category(**row)));
@@ -89,8 +89,8 @@ fn sglang_norms_rotates_and_stores_apart_in_every_layer() {
     for mapping in [None, capture.as_ref()] {
         let path = "sglang_decode/sglang_Qwen3-8B_decode.json.gz";
         let Some((found, rows)) = check(path, mapping) else { continue };
-        // Residual add and RMSNorm are one kernel of AITER already, 72 times, and not suggested.
-        // The kernel that also writes the cache is for models that read images: Qwen3-8B does not.
+        // Residual add and RMSNorm are already one AITER kernel, 72 times, and not suggested. The kernel that
+        // also writes the cache is for models that read images, which Qwen3-8B does not.
         assert_eq!(rows, counts(&[("qk_norm_rope", 36)]));
         assert!(
             found.notes.join("\n").contains("residual add + RMSNorm (decode, 72 calls)"),
@@ -125,12 +125,12 @@ fn vllm_pads_and_stores_apart_in_every_layer() {
 #[test]
 fn models_without_a_serving_framework_run_torchs_own_kernels() {
     if let Some((_, rows)) = check("mi300_qwen1.5-0.5b.json.gz", None) {
-        // 24 layers with two norms each, and the last one.
+        // 24 layers with two norms each, plus the last norm.
         assert_eq!(rows["torch_rms_norm"], 49);
         assert!(rows.contains_key("torch_rope") && rows.contains_key("act_mul"), "{rows:?}");
     }
     if let Some((_, rows)) = check("mi300_falconsai_vit.json.gz", None) {
-        // 12 layers with two sums before a norm each, and the embedding's; gelu after each first product.
+        // 12 layers with two adds before a norm each, plus the embedding's; gelu after each first product.
         assert_eq!(rows, counts(&[("add_layer_norm", 25), ("gemm_activation", 12)]));
     }
     if let Some((_, rows)) = check("mi300_bert-small.json.gz", None) {
@@ -166,7 +166,7 @@ fn unfused_swiglu_is_found_and_clean_runs_have_no_fusion() {
     if let Some(found) = pathology("unfused_swiglu") {
         assert!(ids(&found).contains(&"act_mul".to_string()), "{:?}", ids(&found));
     }
-    // Products that are each followed by a ReLU of the same size, which an epilogue would take in: that is true.
+    // Products each followed by a ReLU of the same size, which an epilogue could absorb: a true finding.
     for name in ["clean_gpu_bound", "overlapped_copies"] {
         if let Some(found) = pathology(name) {
             assert_eq!(ids(&found), ["gemm_activation"], "{name}");

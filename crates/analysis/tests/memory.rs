@@ -1,4 +1,4 @@
-//! `memory` against a straight replay in Python, against torch's own totals and against simulated truth.
+//! `memory` against a direct replay in Python, against torch's own totals and against simulated truth.
 
 use std::path::Path;
 
@@ -17,8 +17,8 @@ fn gpu(memory: &Memory) -> &DeviceFigures {
     memory.devices.iter().find(|device| device.label == "GPU 0").unwrap()
 }
 
-/// The numbers are what Python says: `pickle.loads`, held bytes as the requested sizes of active blocks, and back to the start by taking
-/// allocations away and adding `free_completed`; then forward, with the first maximum.
+/// The numbers come from Python: `pickle.loads`, held bytes as requested sizes of active blocks, back to the
+/// start by removing allocations and adding `free_completed`, then forward to the first maximum.
 #[test]
 fn the_shared_snapshot_replays_as_in_python() {
     let Some(path) = testing::data("formats/memory_snapshot.pickle.gz") else { return };
@@ -39,12 +39,12 @@ fn the_shared_snapshot_replays_as_in_python() {
     assert_eq!(fullest, Some(gpu.peak.bytes), "the chart shows the peak");
     let reserved: i64 = gpu.pools.iter().map(|pool| pool.held + pool.unused + pool.fragmented).sum();
     assert_eq!(reserved, 2_071_986_176, "every reserved byte is held, unused or fragmented");
-    // Five tensors of 4 MiB are kept by one line.
+    // One line keeps five tensors of 4 MiB.
     let kept = gpu.never_freed.iter().find(|line| line.line.starts_with("patho.py:103")).unwrap();
     assert_eq!((kept.blocks, kept.bytes), (5, 5 * 4_194_304));
 }
 
-/// torch counts what it holds after every event, which is another way to the same figures.
+/// torch counts the memory it holds after every event, an independent way to the same figures.
 #[test]
 fn torch_memory_events_give_the_totals_that_torch_counts() {
     let Some(path) = testing::data("pathologies/slow_optimizer.json.gz") else { return };
@@ -92,7 +92,7 @@ fn simulated_snapshots_give_their_truth() {
     }
 }
 
-/// rocprofv3 tells neither device nor size of a free; its address does.
+/// rocprofv3 records neither device nor size of a free; its address identifies both.
 #[test]
 fn rocpd_and_torch_files_of_one_run_hold_the_same_memory() {
     let folder = tempfile::tempdir().unwrap();
@@ -119,7 +119,7 @@ fn rocpd_and_torch_files_of_one_run_hold_the_same_memory() {
     assert_eq!(peaks[0], peaks[1]);
 }
 
-/// Held bytes at the ends of a part are those of the whole record at these moments.
+/// Held bytes at the ends of a part match those of the whole record at the same times.
 #[test]
 fn a_part_of_the_record_starts_and_ends_with_what_the_whole_holds_then() {
     let folder = tempfile::tempdir().unwrap();

@@ -9,7 +9,7 @@ use model::classify::Classifier;
 use rocm_perf_analysis::ops::{self, Ops, OpsOptions, ops_needs};
 use trace::Trace;
 
-/// The folder of real traces, when it is there.
+/// The folder of real traces, if it exists.
 fn traces() -> Option<PathBuf> {
     testing::data("traces")
 }

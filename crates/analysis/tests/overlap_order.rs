@@ -1,4 +1,4 @@
-//! `overlap` on small traces made by hand: what order is recorded decides the risk.
+//! `overlap` on small hand-made traces: the recorded order decides the risk.
 
 use analysis::{Overlap, overlap, overlap_report};
 use model::Run;
@@ -16,7 +16,7 @@ const ALLREDUCE: &str = "ncclDevKernel_Generic_1(ncclDevKernelArgsStorage<4096ul
 const ADD: &str =
     "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int)";
 
-/// A trace under construction: one process, one thread, one GPU, as many streams as are used.
+/// A trace under construction: one process, one thread, one GPU, as many streams as used.
 struct Built {
     trace: Trace,
     process: ProcessId,
@@ -127,7 +127,7 @@ impl Built {
         self.event("hipStreamWaitEvent", Some(stream), event)
     }
 
-    /// A blocking call that returns at that time.
+    /// A blocking call that returns at this time.
     fn block(&mut self, until: i64) -> &mut Self {
         let length = until - self.host;
         self.call("hipDeviceSynchronize", length);
@@ -151,7 +151,7 @@ fn is(value: &Value, text: &str) {
     assert_eq!(value, &Value::from(text));
 }
 
-/// Computation on stream 0 with communication on stream 1 in between; `tie` says what orders the two.
+/// Computation on stream 0 with communication on stream 1 in between; `tie` adds what orders the two.
 fn between(tie: impl Fn(&mut Built, &str)) -> Overlap {
     let mut built = Built::new(2);
     built.record(0, 99);
@@ -209,7 +209,7 @@ fn one_side_forced_leaves_the_other_free() {
 
 #[test]
 fn a_wait_for_an_older_mark_forces_nothing() {
-    // The mark was put before the first product, so waiting for it orders nothing.
+    // The mark was recorded before the first product, so waiting for it orders nothing.
     let found = between(|built, side| {
         if side == "before" {
             built.wait(1, 99);
@@ -244,7 +244,7 @@ fn events_without_streams_are_not_taken_for_no_order() {
     });
     is(row(&found.table(), "nccl")("dependency_risk"), "unclear");
     assert!(matches!(row(&found.table(), "nccl")("free_gain_ns"), Value::Absent(_)));
-    assert!(found.notes.iter().any(|note| note.contains("1 of 1 event waits do not tell their streams")));
+    assert!(found.notes.iter().any(|note| note.contains("1 of 1 event waits do not record their streams")));
 }
 
 #[test]
@@ -321,7 +321,7 @@ fn nothing_gives_an_empty_table() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
-    /// Random work on three streams: every number of the table by looking at every nanosecond.
+    /// Random work on three streams: every number of the table, checked nanosecond by nanosecond.
     #[test]
     fn totals_equal_looking_at_every_nanosecond(
         work in prop::collection::vec((0usize..4, 0usize..3, 0i64..60, 0i64..15), 1..25)

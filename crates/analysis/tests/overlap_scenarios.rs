@@ -1,4 +1,4 @@
-//! `overlap` on simulated runs whose truth is known.
+//! `overlap` on simulated runs with a known truth.
 
 use analysis::{overlap, overlap_report};
 use model::Run;
@@ -89,9 +89,9 @@ fn communication_that_events_keep_alone_is_found_with_its_order() {
         assert_eq!(text(table, 0, "confidence"), "high");
         assert!(text(table, 0, "risk_reason").contains("event"), "{}", text(table, 0, "risk_reason"));
         assert_eq!(int(table, 0, "exposed_ns"), truth.exposed_communication_ns);
-        // Each step computes longer than it communicates, so all of it could hide if the order may change …
+        // Each step computes longer than it communicates, so reordering could hide all communication …
         assert_eq!(int(table, 0, "gain_ceiling_ns"), truth.exposed_communication_ns);
-        // … and nothing as it is.
+        // … and none as it is.
         assert_eq!(int(table, 0, "free_gain_ns"), 0);
         let finding = report.findings.iter().find(|f| f.id == "exposed-communication").unwrap();
         assert_eq!(finding.gain_ceiling_ns, Some(truth.exposed_communication_ns));
@@ -126,7 +126,7 @@ fn streams_that_events_serialise_are_found() {
     }
     let ids: Vec<&str> = report.findings.iter().map(|f| f.id.as_str()).collect();
     assert_eq!(ids, ["serialised-streams", "serialised-streams"]);
-    // Run side by side the shorter kernel disappears: its whole time is the gain, for either of the two.
+    // Run in parallel, the shorter kernel disappears: its whole time is the gain, for either of the two.
     let attention = int(table, row_of(table, "paged_attention"), "total_ns");
     for row in 0..2 {
         assert_eq!(int(table, row, "gain_ceiling_ns"), attention);

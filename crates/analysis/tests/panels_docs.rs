@@ -1,4 +1,4 @@
-//! docs/panels.md lists every difference from the vendor's formulas as the catalogue has it.
+//! docs/panels.md lists every difference from the vendor's formulas in the catalogue.
 
 use rocm_perf_analysis::panels::catalogue::{ARCHITECTURES, differences};
 

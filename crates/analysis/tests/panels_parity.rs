@@ -1,4 +1,4 @@
-//! Every cell of the vendor's own tables, against `--vendor-parity`, over all sample workloads.
+//! Every cell of the vendor's own tables, compared with `--vendor-parity`, over all sample workloads.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ fn read(workload: &Path) -> Trace {
     ingest::read(&[workload.to_path_buf()], &needs, &ingest::Progress::default()).unwrap()
 }
 
-/// A table as the vendor saved it: headings, then rows.
+/// A table as saved by the vendor: headings, then rows.
 fn csv_table(path: &Path) -> (Vec<String>, Vec<Vec<String>>) {
     let mut reader = csv::Reader::from_path(path).unwrap();
     let headings = reader.headers().unwrap().iter().map(str::to_string).collect();
@@ -100,7 +100,7 @@ fn check(workload: &str, expected: &str, unit: NormalUnit, rows: Option<Vec<u32>
     }
     for table in &tables {
         let name = format!("{}.{}", table.panel, table.table);
-        // The release that these tables come from had no panel 30 yet.
+        // The release behind these tables had no panel 30 yet.
         if table.panel != 30 && !names.contains(&name) {
             count.different.push(format!("{name}: the vendor has no such table"));
         }

@@ -1,4 +1,4 @@
-//! PC samples in the forms that rocprofv3 writes: counts against a plain count of what was put in, and bad files.
+//! PC samples in the formats of rocprofv3: compared with a plain count of the input, and bad files.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +9,7 @@ use rocm_perf_analysis as analysis;
 use serde_json::json;
 use trace::Trace;
 
-/// One sample as it was put in.
+/// One input sample.
 #[derive(Clone)]
 struct Put {
     dispatch: i64,
@@ -74,7 +74,7 @@ fn csv(folder: &Path, samples: &[Put], stochastic: bool) {
     std::fs::write(folder.join(name), header + &rows.collect::<String>()).unwrap();
 }
 
-/// The same as the JSON file of a run.
+/// The same samples as the JSON file of a run.
 fn json_file(folder: &Path, samples: &[Put]) {
     let place = |put: &Put| INSTRUCTIONS.iter().position(|(text, _)| *text == put.instruction);
     let sample = |(time, put): (usize, &Put)| {
@@ -130,7 +130,7 @@ fn counts(report: &Report, table: &str, column: &str) -> BTreeMap<(String, Strin
     counts
 }
 
-/// The same by a plain count of what was put in.
+/// The same counts, by plainly counting the input.
 fn expected(samples: &[Put], what: impl Fn(&Put) -> String) -> BTreeMap<(String, String), i64> {
     let mut counts = BTreeMap::new();
     for put in samples {
@@ -221,7 +221,7 @@ fn without_its_columns_a_file_holds_no_samples_and_never_panics() {
             "without {column}"
         );
     }
-    // Cut anywhere behind the header, what is whole is counted.
+    // Cut anywhere after the header, complete rows still count.
     let header = whole.find('\n').unwrap() + 1;
     for cut in (header..whole.len()).step_by(7) {
         std::fs::write(&path, &whole[..cut]).unwrap();

@@ -1,4 +1,4 @@
-//! Requests of two servers, against what the simulator knows of each.
+//! Requests of two servers, compared with the simulator's truth for each.
 
 use rocm_perf_analysis::requests::{Parts, Requests, compute, needs};
 use synth::{
@@ -15,7 +15,7 @@ fn same(parts: &Parts, truth: &PartsTruth) -> bool {
         == (truth.gpu_ns, truth.transfer_ns, truth.queue_ns, truth.host_ns, 0)
 }
 
-/// Writes both traces, reads them again and computes.
+/// Writes both traces, reads them back and computes the requests.
 fn requests(scenario: &Disaggregated, seed: u64) -> Requests {
     let folder = tempfile::tempdir().unwrap();
     let options = DisaggregatedOptions { seed, requests: None };
@@ -71,7 +71,7 @@ fn clocks_that_do_not_agree_are_refused_with_the_reason() {
         let offset = (offset_us * 1e3) as i64;
         assert!(pair.at_least_ns.unwrap() <= offset && offset <= pair.at_most_ns.unwrap(), "{pair:?}");
         assert!(found.requests.iter().all(|request| request.first_token.as_ref() == Err(why)));
-        // What lies on one clock is still known.
+        // Times on one clock are still known.
         let truth = simulate_disaggregated(&scenario, DisaggregatedOptions { seed: 3, requests: None })
             .unwrap()
             .truth;

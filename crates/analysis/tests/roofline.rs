@@ -1,4 +1,4 @@
-//! `roofline` on real workloads of rocprof-compute, against values worked out by hand from their counters.
+//! `roofline` on real rocprof-compute workloads, against values computed by hand from their counters.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ fn near(value: f64, expected: f64) {
 #[test]
 fn a_copy_on_mi200() {
     let Some(report) = of("vcopy_MI200", &RooflineOptions::default()) else { return };
-    // Three dispatches: 393259 reads and 313257 writes, all of 64 bytes, in 20480 + 16320 + 15520 ns.
+    // Three dispatches: 393259 reads and 313257 writes, all 64 bytes, in 20480 + 16320 + 15520 ns.
     near(number(&report, "bytes"), 64.0 * (393_259.0 + 313_257.0));
     assert_eq!(number(&report, "dispatches"), 3.0);
     assert_eq!(number(&report, "flops"), 0.0);
@@ -40,14 +40,14 @@ fn a_copy_on_mi200() {
     // 1638 GB/s on the data sheet of every product with 104 of these compute units.
     near(number(&report, "peak_pct"), 100.0 * 45_217_024.0 / 52_320.0 / 1638.0);
     assert_eq!(cell(&report, "kernels", 0, "bound"), &Value::from("towards hbm"));
-    // 605862 requests of 128 bytes to the second level, 1572864 of 64 bytes to the first.
+    // 605862 requests of 128 bytes to L2, 1572864 of 64 bytes to L1.
     let levels = report.table("levels").unwrap();
     let bytes: Vec<(String, f64)> =
         levels.rows.iter().map(|row| (format!("{:?}", row[1]), row[2].number().unwrap())).collect();
     assert_eq!(bytes[1].1, 128.0 * 605_862.0);
     assert_eq!(bytes[2].1, 64.0 * 1_572_864.0);
     assert_eq!(bytes[3].1, 0.0);
-    // The second level has 32 channels of 128 bytes at 1700 MHz.
+    // L2 has 32 channels of 128 bytes at 1700 MHz.
     near(levels.rows[1][5].number().unwrap(), 100.0 * 128.0 * 605_862.0 / 52_320.0 / (32.0 * 128.0 * 1.7));
 }
 
@@ -62,11 +62,11 @@ fn measured_peaks_are_nearer_than_the_data_sheet() {
 #[test]
 fn reads_of_128_bytes_count_on_mi300x() {
     let Some(report) = of("no_roof_MI300X_A1", &RooflineOptions::default()) else { return };
-    // 196608 of 197307 reads are of 128 bytes, 393216 writes of 64; 15040 + 16800 + 14000 ns.
+    // 196608 of 197307 reads are 128 bytes, 393216 writes 64 bytes; 15040 + 16800 + 14000 ns.
     let bytes = 128.0 * 196_608.0 + 64.0 * (197_307.0 - 196_608.0) + 64.0 * 393_216.0;
     near(number(&report, "bytes"), bytes);
     near(number(&report, "gbps"), bytes / 45_840.0);
-    // FP8 was not counted, but no matrix instruction ran: a copy does no operations.
+    // FP8 was not counted, but no matrix instruction ran: a copy has no operations.
     assert_eq!(cell(&report, "kernels", 0, "flops"), &Value::Float(0.0));
     assert_eq!(cell(&report, "kernels", 0, "intensity"), &Value::Float(0.0));
     assert_eq!(cell(&report, "kernels", 0, "bound"), &Value::from("latency"));

@@ -1,4 +1,4 @@
-//! Modelled ops of torch traces against TraceLens' own figures and values worked out by hand, and beside counters.
+//! Modelled ops of torch traces against TraceLens' figures and values computed by hand, and with counters.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -49,7 +49,7 @@ fn near(value: f64, expected: f64) {
     assert!((value - expected).abs() <= 1e-6 * expected.abs(), "{value} and not {expected}");
 }
 
-/// `[[2, 3], [3, 5], []]` as we write shapes, from a position on.
+/// `[[2, 3], [3, 5], []]` the way we write shapes, starting at a position.
 fn shapes(dims: &str, from: usize, count: usize) -> String {
     let dims: Vec<Vec<u64>> = serde_json::from_str(dims).unwrap();
     let text = |sizes: &Vec<u64>| sizes.iter().map(u64::to_string).collect::<Vec<_>>().join("x");
@@ -75,9 +75,10 @@ fn products_and_attention_equal_tracelens() {
                 let mut sizes = shapes(dims, from, if kind == "product" { 2 } else { 3 });
                 if kind == "attention" {
                     if name.starts_with("h100") {
-                        continue; // Its kernels are launched by another op there.
+                        continue; // Another op launches its kernels there.
                     }
-                    // The reference names the outer op; kernels are launched by the inner one, with heads behind positions.
+                    // The reference names the outer op; the inner one launches kernels, with heads after
+                    // positions.
                     op = "aten::_flash_attention_forward";
                     let swapped = |shape: &str| {
                         let sizes: Vec<&str> = shape.split('x').collect();
@@ -92,7 +93,7 @@ fn products_and_attention_equal_tracelens() {
                 near(ops.number(row, "flops"), calls * number("GFLOPS_first") * 1e9);
                 near(ops.number(row, "bytes"), calls * number("Data Moved (MB)_first") * (1 << 20) as f64);
                 if kind == "product" && name.starts_with("mi300") {
-                    // Float microseconds in the reference, and on the H100 unlinked fills are among them.
+                    // The reference has float microseconds, and on the H100 it includes unlinked fills.
                     let time = number("Kernel Time (µs)_sum") * 1e3;
                     assert!((ops.number(row, "total_ns") - time).abs() < 1000.0, "{op} {sizes}");
                 }
@@ -109,7 +110,7 @@ fn a_convolution_and_a_norm_of_a_real_trace() {
     let Some(folder) = traces() else { return };
     let report = roofline(&read(&[folder.join("mi300_falconsai_vit.json.gz")]), &mi300x());
     let ops = Rows::of(&report, "ops");
-    // 16x16 patches of 224x224 pixels: 14x14 of 768 channels, each from 3x16x16 values.
+    // 16x16 patches of 224x224 pixels: 14x14 with 768 channels, each from 3x16x16 values.
     let row = ops.find("aten::miopen_convolution", "4x3x224x224 768x3x16x16");
     let written = 4.0 * 768.0 * 14.0 * 14.0;
     let calls = ops.number(row, "calls");
@@ -130,7 +131,7 @@ fn a_convolution_and_a_norm_of_a_real_trace() {
 #[test]
 fn every_nanosecond_is_modelled_or_said_not_to_be() {
     let Some(folder) = traces() else { return };
-    // What must be modelled at least, in percent of kernel time.
+    // Minimum modelled share in percent of kernel time.
     for (name, least) in [
         ("mi300_qwen1.5-0.5b", 60.0),
         ("mi300_bert-small", 95.0),
@@ -157,12 +158,12 @@ fn every_nanosecond_is_modelled_or_said_not_to_be() {
     }
 }
 
-/// A torch trace of four calls of products, one sum and one activation, and counters of another run of the program.
+/// A torch trace with four products, a sum and an activation, and counters from another run.
 struct Program {
     folder: tempfile::TempDir,
 }
 
-/// A kernel, its work-items, those of a workgroup, and counters.
+/// A kernel, its work-items, its workgroup size, and counters.
 type Counted = (&'static str, u32, u32, Vec<(&'static str, f64)>);
 
 const GEMM: &str = "Cijk_Ailk_Bljk_BBS";
@@ -218,16 +219,16 @@ impl Program {
         self.folder.path().join("trace.json")
     }
 
-    /// Counters of gfx942 that are not zero, of each kernel by work-items.
+    /// Non-zero gfx942 counters of each kernel, by work-items.
     fn counted() -> Vec<Counted> {
-        // What a product of 1024 must compute, and 2.5 times the 6 MiB that it must move.
+        // The minimum operations of a 1024 product, and 2.5 times its minimum 6 MiB.
         let square = vec![
             ("SQ_INSTS_VALU_MFMA_MOPS_BF16", 2.0 * 1024f64.powi(3) / 512.0),
             ("TCC_EA0_RDREQ_sum", 212_992.0),
             ("TCC_EA0_WRREQ_sum", 32_768.0),
             ("TCC_EA0_WRREQ_64B_sum", 32_768.0),
         ];
-        // Twice the rows, padded to three times, and 10 MiB as it must.
+        // Twice the rows, padded to three times, and the minimum 10 MiB.
         let tall = vec![
             ("SQ_INSTS_VALU_MFMA_MOPS_BF16", 3.0 * 2.0 * 1024f64.powi(3) / 512.0),
             ("TCC_EA0_RDREQ_sum", 98_304.0),
@@ -244,12 +245,12 @@ impl Program {
             (GEMM, 64 * 256, 256, square),
             (GEMM, 128 * 256, 256, tall),
             ("shared", 8 * 256, 256, vec![("TCC_EA0_RDREQ_sum", 1.0)]),
-            // Another tool spells the name as the code object does.
+            // Another tool uses the spelling of the code object.
             ("_Z6vecaddPfS_i.kd", 4096 * 256, 256, sum),
         ]
     }
 
-    /// The counters as rocprofv3 writes them.
+    /// The counters as written by rocprofv3.
     fn counters(&self) -> PathBuf {
         let mut text = String::from(
             "Correlation_Id,Dispatch_Id,Agent_Id,Queue_Id,Process_Id,Thread_Id,Grid_Size,Kernel_Id,Kernel_Name,Workgroup_Size,\
@@ -292,8 +293,8 @@ fn check_rows(report: &Report) {
     assert_eq!((ops.number(sum, "flops"), ops.number(sum, "measured_flops")), (0.0, 0.0));
     assert_eq!(ops.number(sum, "bytes_ratio"), 1.0);
     let titles: Vec<&str> = report.findings.iter().map(|finding| finding.title.as_str()).collect();
-    assert!(titles.contains(&"aten::mm 1024x1024 1024x1024: moves 2.5 times what it must"), "{titles:?}");
-    assert!(titles.contains(&"aten::mm 2048x1024 1024x1024: computes 1.5 times what it must"), "{titles:?}");
+    assert!(titles.contains(&"aten::mm 1024x1024 1024x1024: moves 2.5 times the minimum"), "{titles:?}");
+    assert!(titles.contains(&"aten::mm 2048x1024 1024x1024: computes 1.5 times the minimum"), "{titles:?}");
 }
 
 #[test]
@@ -302,7 +303,7 @@ fn counters_of_another_run_stand_beside_the_models() {
     let report = roofline(&read(&[program.trace(), program.counters()]), &mi300x());
     check_rows(&report);
     let ops = Rows::of(&report, "ops");
-    // Launches alike of two shapes cannot be told apart, and what was not counted is not known.
+    // Two shapes with the same launch size cannot be separated, and uncounted kernels are not known.
     for (op, shapes, why) in [
         ("aten::mm", "512x512 512x512", "shared serves other shapes with launches alike"),
         ("aten::mm", "512x1024 1024x512", "shared serves other shapes with launches alike"),
@@ -318,7 +319,7 @@ fn counters_of_another_run_stand_beside_the_models() {
     let coverage = report.table("coverage").unwrap();
     let parts: f64 = coverage.rows.iter().map(|row| row[1].number().unwrap()).sum();
     assert_eq!(parts, 1000.0 * (20.0 + 22.0 + 40.0 + 5.0 + 6.0 + 12.0 + 9.0));
-    // Kernels are those of the counted run only: its time belongs to its counts.
+    // Kernels come from the counted run only: its time belongs to its counts.
     let kernels = Rows::of(&report, "kernels");
     let names: Vec<&Value> = (0..kernels.0.rows.len()).map(|row| kernels.cell(row, "name")).collect();
     assert!(!names.contains(&&Value::from("silu_kernel")), "{names:?}");
@@ -350,7 +351,7 @@ fn kernels_that_carry_counters_need_no_join() {
     let report = roofline(&trace, &mi300x());
     check_rows(&report);
     let ops = Rows::of(&report, "ops");
-    // Each dispatch has its own counts: the shapes that share a kernel are told apart.
+    // Each dispatch has its own counts, so shapes that share a kernel can be separated.
     let shared = ops.find("aten::mm", "512x512 512x512");
     assert_eq!(ops.number(shared, "measured_bytes"), 64.0);
     let silu = ops.find("aten::silu", "4096x1024");

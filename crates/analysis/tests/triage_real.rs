@@ -23,7 +23,7 @@ const CAPTURES: [(&str, &str); 2] = [
     ),
 ];
 
-/// The report of a trace of the shared data, all rows of it.
+/// The report of a trace from the shared data, with all its rows.
 fn report(data: &Path, trace: &str, mapping: Option<&str>) -> (Report, Architecture) {
     let read = |file: &str, needs: Needs| {
         ingest::read(&[data.join("traces").join(file)], &needs, &Progress::default()).expect("a trace")

@@ -21,12 +21,12 @@ use crate::tuning::{found_profiler, gpu, hidden_note, hidden_variables};
 
 pub use tune::search::Choice as Strategy;
 
-/// A command, and what messages call it.
+/// A command and its name in messages.
 #[derive(Clone, Debug)]
 pub struct NamedCommand {
-    /// Such as the option it came with.
+    /// For messages, such as the option it came from.
     pub name: &'static str,
-    /// The line.
+    /// The command line.
     pub line: String,
 }
 
@@ -37,11 +37,11 @@ pub struct AutotuneRequest {
     pub space: PathBuf,
     /// The command to measure, with {NAME} for parameters [default: the space's].
     pub run: Option<NamedCommand>,
-    /// Makes the program for a configuration.
+    /// Command that builds the program for a configuration.
     pub build: Option<NamedCommand>,
     /// Builds at the same time.
     pub jobs: usize,
-    /// Exits with 0 when a configuration's result is right.
+    /// Command that exits with 0 if a configuration's result is right.
     pub check: Option<NamedCommand>,
     /// Whether the commands go through a shell.
     pub shell: bool,
@@ -55,11 +55,11 @@ pub struct AutotuneRequest {
     pub maximize: bool,
     /// How the next configuration is chosen.
     pub strategy: Strategy,
-    /// Trials at most.
+    /// Trial limit.
     pub trials: Option<usize>,
-    /// Minutes at most.
+    /// Time limit, in minutes.
     pub minutes: Option<f64>,
-    /// Runs of a configuration in one trial at most.
+    /// Maximum runs of a configuration in one trial.
     pub repeats: Option<usize>,
     /// Longest run, in seconds.
     pub timeout: Option<f64>,
@@ -69,32 +69,32 @@ pub struct AutotuneRequest {
     pub seed: u64,
     /// Share of the space to begin with.
     pub seed_fraction: f64,
-    /// Leave out what is predicted to be slower than the best by this factor.
+    /// Skip configurations predicted to be slower than the best by this factor.
     pub prune_factor: f64,
     /// Files whose contents decide the result.
     pub key_files: Vec<PathBuf>,
-    /// The GPU that resources are held against.
+    /// The GPU whose resource limits apply.
     pub arch: Option<String>,
-    /// Go on in a folder with runs on another device.
+    /// Resume in a folder with runs on another device.
     pub other_device: bool,
-    /// Variables with keys that commands get nevertheless.
+    /// Variables that may hold keys but are passed to commands anyway.
     pub pass_env: Vec<String>,
-    /// Folder for the journal, the best values and the picture.
+    /// Folder for the journal, the best values and the chart.
     pub out: PathBuf,
 }
 
-/// How far a search is.
+/// Progress of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchProgress {
-    /// Trials made.
+    /// Trials done.
     pub used: u64,
-    /// Trials there may be.
+    /// Trial limit.
     pub of: u64,
-    /// The best so far, in words.
+    /// The best so far, as text.
     pub line: String,
 }
 
-/// Searches the best values of a program's parameters.
+/// Searches for the best values of a program's parameters.
 pub fn autotune(request: &AutotuneRequest, show: &mut dyn FnMut(&SearchProgress)) -> Result<Report, Failure> {
     request.answer(show)
 }
@@ -173,7 +173,7 @@ impl AutotuneRequest {
         let repeats = self.repeats.or(limits.repeats).unwrap_or(usual.repeats);
         if trials == 0 || repeats == 0 {
             let name = if trials == 0 { "trials" } else { "repeats" };
-            return Err(Failure::input(format!("`{name}` is 0, which leaves nothing to run")));
+            return Err(Failure::input(format!("`{name}` must be at least 1")));
         }
         let minutes =
             self.minutes.or(limits.minutes).map(|minutes| positive("minutes", minutes)).transpose()?;
@@ -189,7 +189,7 @@ impl AutotuneRequest {
         })
     }
 
-    /// Seconds of a run at most.
+    /// Longest run, in seconds.
     fn timeout(&self, space: &Space) -> f64 {
         self.timeout.or(space.limits.timeout).unwrap_or(TunerOptions::default().timeout.as_secs_f64())
     }
@@ -222,7 +222,7 @@ impl AutotuneRequest {
         let mut used = run.parameters();
         used.extend(build.iter().flat_map(Template::parameters));
         used.extend(env.iter().flat_map(|(_, template)| template.parameters()));
-        // What no command names, the programs can still read from their environment.
+        // A parameter that no command names is passed in the environment of the programs.
         for unused in (0..names.len()).filter(|p| !used.contains(p) && space.parameters[*p].values.len() > 1)
         {
             let name = names[unused];
@@ -242,7 +242,7 @@ impl AutotuneRequest {
         })
     }
 
-    /// Builds side by side, and only they, need folders of their own; what runs must then come from there.
+    /// Parallel builds, and only they, need their own folders; what runs must then come from there.
     fn check_build_folder(
         &self,
         space: &Space,
@@ -253,25 +253,25 @@ impl AutotuneRequest {
         let names_it = |template: &Template| Commands::names_build_folder(space, template);
         let help = "such as `hipcc … -o {build_dir}/gemm` and `{build_dir}/gemm`";
         match build {
-            _ if self.jobs == 0 => Err(Failure::input("`jobs` is 0, which leaves nothing to build with")),
-            None if self.jobs > 1 => Err(Failure::input(format!("{} jobs have nothing to build", self.jobs))
+            _ if self.jobs == 0 => Err(Failure::input("`jobs` must be at least 1")),
+            None if self.jobs > 1 => Err(Failure::input(format!("{} jobs need a build command", self.jobs))
                 .with_help(Remedy::BuildCommand)),
             Some(build) if self.jobs > 1 && !names_it(build) => Err(Failure::input(format!(
                 "{} jobs would build all configurations to the same place",
                 self.jobs
             ))
-            .with_help(format!("build to `{{build_dir}}`, a folder of each configuration's own, {help}"))),
+            .with_help(format!("build to `{{build_dir}}`, a separate folder per configuration, {help}"))),
             Some(build)
                 if names_it(build) && !names_it(run) && !env.iter().any(|(_, value)| names_it(value)) =>
             {
-                Err(Failure::input("the build names `{build_dir}` and the command to measure does not")
-                    .with_help(format!("let it run what was built there, {help}")))
+                Err(Failure::input("the build uses `{build_dir}`, but the command to measure does not")
+                    .with_help(format!("run the program that was built there, {help}")))
             }
             _ => Ok(()),
         }
     }
 
-    /// What the options say is measured, or else the space.
+    /// Measures the metric of the options, or else that of the space.
     fn measure(&self, objective: &Objective) -> Result<Box<dyn Measure>, Failure> {
         let typed = self.without_profiler || self.metric.is_some() || self.kernel.is_some();
         let in_file = objective.metric.as_deref().filter(|_| !typed);
@@ -305,7 +305,7 @@ impl AutotuneRequest {
             trials.len(),
             lines.join("\n  ")
         ))
-        .with_help("run the command by hand with the values of one configuration")
+        .with_help("run the command yourself with the values of one configuration")
     }
 }
 

@@ -11,7 +11,7 @@ use crate::triage::{Folder, ProfileFacts, TriageRequest, triage};
 
 pub use collect::capture::{Framework, Lengths, Options, Role, Site, Workload};
 
-/// How traces are triaged once they are there.
+/// How to triage the captured traces.
 #[derive(Clone, Debug, Default)]
 pub struct CapturedTriage {
     /// Least share of a row, in percent.
@@ -20,7 +20,7 @@ pub struct CapturedTriage {
     pub profile: ProfileFacts,
 }
 
-/// Profiles a running server; triages its traces where that is asked for.
+/// Profiles a running server; triages its traces on request.
 pub fn capture(
     options: &Options,
     triaged: Option<&CapturedTriage>,
@@ -34,7 +34,7 @@ pub fn capture(
     Ok(report)
 }
 
-/// Adds the triage of what was captured. The traces are there whatever becomes of it.
+/// Adds the triage of what was captured. The traces stay even if the triage fails.
 fn add_triage(
     report: &mut Report,
     captured: &Captured,
@@ -82,7 +82,7 @@ fn report(captured: &Captured, options: &Options) -> Report {
         traces.push(vec![
             Value::from(trace.role.name()),
             Value::from(trace.stage.name()),
-            Value::int_or(trace.rank.map(i64::from), "the name tells no rank"),
+            Value::int_or(trace.rank.map(i64::from), "the file name has no rank"),
             Value::Int(trace.bytes as i64),
             Value::from(trace.path.display().to_string().as_str()),
         ]);
@@ -98,7 +98,7 @@ fn report(captured: &Captured, options: &Options) -> Report {
     let mut servers = Table::new("servers", "Servers", columns);
     let text = |value: &Option<String>| match value {
         Some(text) => Value::from(text.as_str()),
-        None => Value::absent("the server does not say"),
+        None => Value::absent("the server does not report it"),
     };
     for (role, facts) in &captured.servers {
         servers.push(vec![
@@ -107,7 +107,7 @@ fn report(captured: &Captured, options: &Options) -> Report {
             Value::from(facts.framework.name()),
             text(&facts.version),
             text(&facts.model),
-            Value::int_or(facts.tp_size.map(i64::from), "the server does not say"),
+            Value::int_or(facts.tp_size.map(i64::from), "the server does not report it"),
         ]);
     }
     let health = captured.warnings.iter().map(|message| HealthCheck {

@@ -17,13 +17,13 @@ use crate::input::{Input, classifier, mark, one_run, processes_and_rest, read_ma
 use crate::observer::Observer;
 use crate::threads::give_back;
 
-/// The verdict on a run, with the findings that are known of it.
+/// The verdict on a run, with its known findings.
 pub(crate) fn verdict_of(run: &Run, findings: &[Finding], target_arch: &Option<String>) -> Verdict {
     let accounts = analysis::idle::compute(run.trace, &run.classes);
     analysis::verdict::compute(run, &accounts, findings, &for_target(target_arch))
 }
 
-/// What an answer is for.
+/// Options of a verdict for this architecture.
 pub(crate) fn for_target(target_arch: &Option<String>) -> VerdictOptions {
     VerdictOptions { target_arch: target_arch.clone() }
 }
@@ -33,7 +33,7 @@ pub(crate) fn for_target(target_arch: &Option<String>) -> VerdictOptions {
 pub struct OverlapRequest {
     /// The trace.
     pub input: Input,
-    /// The trace that tells where replayed kernels come from.
+    /// The trace that shows where replayed kernels come from.
     pub mapping: Option<PathBuf>,
     /// Least share of a row of its stage's GPU time, in percent.
     pub min_share: f64,
@@ -57,7 +57,7 @@ pub fn overlap(request: &OverlapRequest, observer: &dyn Observer) -> Result<Repo
         .map_err(|error| Failure::input(error.to_string()))?
         .with_stage_patterns(&request.input.filters.stage_patterns);
     let verdict = verdict_of(&context, &[], &request.target_arch);
-    // The rest of the trace still tells where the part comes from.
+    // The rest of the trace still shows where the part comes from.
     if let Some(part) = &part {
         context.rows.retain(|&row| part.wants_work(&trace, row));
     }
@@ -75,9 +75,9 @@ pub struct CriticalPathRequest {
     pub what_if: Vec<String>,
     /// Whether to use dependencies that only times suggest.
     pub infer: bool,
-    /// Whether every segment has a row of its own.
+    /// Whether to show every segment in its own row.
     pub all_segments: bool,
-    /// Where the trace goes with the path as a track of its own.
+    /// Where to write the trace with the path as an extra track.
     pub out: Option<PathBuf>,
     /// Rules for kernel names, tried before the built-in ones.
     pub rules: Option<PathBuf>,
@@ -85,7 +85,7 @@ pub struct CriticalPathRequest {
     pub target_arch: Option<String>,
 }
 
-/// What questions about modules and the clock need besides.
+/// Adds what questions about modules and the clock need.
 fn widened(needs: Needs, what_if: &[WhatIf]) -> Needs {
     let (modules, clock) =
         (what_if.iter().any(WhatIf::is_about_a_module), what_if.iter().any(WhatIf::is_about_the_clock));
@@ -122,7 +122,7 @@ pub fn critical_path(request: &CriticalPathRequest, observer: &dyn Observer) -> 
     let target = for_target(&request.target_arch);
     let judged = |run: &Run, accounts: &IdleAccounts| analysis::verdict::compute(run, accounts, &[], &target);
     let (path, verdict) = if what_if.iter().all(WhatIf::is_about_the_trace_alone) {
-        // What the run means is found beside the path.
+        // The verdict is found in parallel with the path.
         let options = CriticalPathOptions { what_if, infer, ..Default::default() };
         let meaning = || {
             let run = of_run()?;
@@ -179,15 +179,14 @@ fn failed(error: CriticalPathError) -> Failure {
         CriticalPathError::WhatIf(Unmatched(_) | WhatIfError::Finding(_) | WhatIfError::Op { .. }) => {
             failure.with_help(Remedy::SeeNames)
         }
-        CriticalPathError::WhatIf(WhatIfError::Module { .. }) => {
-            failure.with_help("modules are in torch traces with stacks (with_stack=True, with_modules=True)")
-        }
+        CriticalPathError::WhatIf(WhatIfError::Module { .. }) => failure
+            .with_help("record a torch trace with stacks and modules (with_stack=True, with_modules=True)"),
         CriticalPathError::WhatIf(WhatIfError::Stage { .. }) => failure.with_help(Remedy::SeeContents),
         CriticalPathError::WhatIf(WhatIfError::Clock) => {
             failure.with_help("record shapes (torch: record_shapes=True) or the counters of a roofline")
         }
         CriticalPathError::WhatIf(Pattern { .. }) => {
-            failure.with_help("a `\\` before a character takes it as it is: `gemm\\(`")
+            failure.with_help("escape special characters with `\\`: `gemm\\(`")
         }
         CriticalPathError::SeveralClocks { .. } => failure.with_help(Remedy::OneHost),
         CriticalPathError::Empty => failure.with_help(Remedy::SeeContents),

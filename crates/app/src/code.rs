@@ -1,4 +1,4 @@
-//! Files with GPU code that commands are given, or find.
+//! Files with GPU code that commands are given or find.
 
 use std::fs::File;
 use std::io::Read;
@@ -20,7 +20,7 @@ pub fn is_code(path: &Path) -> bool {
     read.is_some_and(|length| code_object::is_code(&head[..length]))
 }
 
-/// The kernels of a file, and its line among the inputs.
+/// The kernels of a file, and its entry in the list of inputs.
 pub fn read(path: &Path) -> Result<(InputFact, Contents), Failure> {
     let shown = path.display();
     let (bytes, contents) =
@@ -30,7 +30,7 @@ pub fn read(path: &Path) -> Result<(InputFact, Contents), Failure> {
     Ok((input, contents))
 }
 
-/// The kernels of several files as one; none if there are no files.
+/// The kernels of several files as one; `None` if there are no files.
 pub fn read_all(paths: &[PathBuf]) -> Result<Option<Contents>, Failure> {
     let mut all: Option<Contents> = None;
     for path in paths {
@@ -55,7 +55,7 @@ pub fn open(path: &Path) -> std::io::Result<(u64, Result<Contents, CodeObjectErr
         file.read_to_end(&mut bytes)?;
         return Ok((bytes.len() as u64, code_object::contents(&bytes)));
     }
-    // A program is mostly something else than what is looked at here, so it is mapped.
+    // Only a small part of a program is looked at, so it is mapped.
     // SAFETY: the map is only read. A file that shrinks meanwhile ends the program, as with any mapped reader.
     let bytes = unsafe { memmap2::Mmap::map(&file) }?;
     Ok((bytes.len() as u64, code_object::contents(&bytes)))

@@ -22,7 +22,7 @@ pub use collect::command::Mode;
 pub use collect::run::{Attach, Tool};
 pub use collect::slurm::SlurmOptions;
 
-/// Recorded when nothing else is asked for.
+/// The default preset.
 const DEFAULT_PRESET: &str = "lightweight";
 
 /// Rows of kernels in the summary.
@@ -33,7 +33,7 @@ const TOP: usize = 5;
 pub enum Config {
     /// A JSON file.
     File(PathBuf),
-    /// JSON, and what messages call it.
+    /// JSON, and its name in messages.
     Text {
         /// Where it came from.
         name: &'static str,
@@ -42,12 +42,12 @@ pub enum Config {
     },
 }
 
-/// What to run, and what to record of it.
+/// What to run and what to record.
 #[derive(Clone, Debug)]
 pub struct RecordRequest {
     /// The application and its arguments.
     pub application: Vec<String>,
-    /// A process that runs already, instead.
+    /// Or a running process to attach to.
     pub attach: Option<Attach>,
     /// Name of a preset, or a TOML file.
     pub preset: Option<String>,
@@ -69,29 +69,29 @@ pub struct RecordRequest {
     pub library_calls: Vec<String>,
     /// Architecture of the GPU.
     pub arch: Option<String>,
-    /// Who records.
+    /// Which profiler records.
     pub tool: Tool,
     /// Folder of the run.
     pub folder: Option<PathBuf>,
-    /// A run of its own without counters.
+    /// Whether to add a run without counters, for times.
     pub timing: bool,
     /// Longest pass.
     pub timeout: Option<Duration>,
-    /// Fail with the application's own code.
+    /// Exit with the application's own code.
     pub exit_with_app: bool,
     /// Container image, for run.json.
     pub base_image: Option<String>,
     /// Class of the machine, for run.json.
     pub resource_class: Option<String>,
-    /// Who starts ranks.
+    /// What starts the ranks.
     pub launcher: Option<String>,
-    /// How many.
+    /// How many ranks.
     pub ranks: Option<u32>,
-    /// As a SLURM job.
+    /// Run as a SLURM job.
     pub slurm: Option<SlurmOptions>,
 }
 
-/// Records a run; the answer has the run's report also where something failed.
+/// Records a run; the answer has the run's report even if something failed.
 pub fn collect(request: &RecordRequest, observer: &dyn Observer) -> Result<Answer, Failure> {
     let prepared = request.checked(observer)?;
     let events = ForwardedEvents { observer, output: true };
@@ -120,7 +120,7 @@ pub enum Plan {
     Script(String),
 }
 
-/// Says what would be run, and runs nothing.
+/// Shows what would run, and runs nothing.
 pub fn collect_plan(request: &RecordRequest, observer: &dyn Observer) -> Result<Plan, Failure> {
     let own = request.checked(observer)?;
     let prepared = prepared_anywhere(&own)?;
@@ -143,7 +143,9 @@ impl RecordRequest {
         let request = self.prepare()?;
         if self.slurm.is_some() && !request.preset.monitors.is_empty() {
             let monitors = request.preset.monitors.join(", ");
-            observer.warn(&format!("{monitors} is not watched in jobs: the run will hold no samples of it"));
+            observer.warn(&format!(
+                "{monitors} is not monitored in SLURM jobs: the run will have no samples of it"
+            ));
         }
         Ok(request)
     }
@@ -235,7 +237,7 @@ impl RecordRequest {
     }
 }
 
-/// With the profiler of this machine, or an assumed one: jobs run elsewhere, and a dry run not at all.
+/// Uses this machine's profiler, or an assumed one: jobs run elsewhere, and a dry run not at all.
 fn prepared_anywhere(request: &CollectRequest) -> Result<Prepared, Failure> {
     match Prepared::of(request) {
         Err(CollectError::NoProfiler { .. }) => Ok(Prepared::with(request, Profiler::assumed())?),
@@ -322,7 +324,7 @@ fn ranks(run: &Run) -> Table {
     table
 }
 
-/// The kernels that took most time, when the traces can be read.
+/// The kernels that took the most time, if the traces can be read.
 fn top_kernels(run: &Run) -> Option<Table> {
     let needs = Needs { kernels: true, ..Needs::nothing() };
     let trace = ingest::read(&run.traces, &needs, &ingest::Progress::default()).ok()?;

@@ -23,7 +23,7 @@ use crate::observer::{Observer, watched};
 
 pub use analysis::compare::Metric;
 
-/// What is known of a run is a small file; a larger one of that name is something else.
+/// The facts of a run are a small file; a larger one of that name is something else.
 const LARGEST_FACTS: u64 = 1 << 20;
 
 /// Which runs to compare, and what counts as a change.
@@ -39,27 +39,27 @@ pub struct CompareRequest {
     pub min_effect: f64,
     /// Confidence of the intervals, in percent.
     pub confidence: f64,
-    /// What two single runs may differ by without any change, in percent.
+    /// How much two single runs may differ without a real change, in percent.
     pub single_run_floor: f64,
-    /// Totals of a run, or means of a call.
+    /// Totals per run, or means per call.
     pub metric: Metric,
     /// Gates such as `total>+3%`.
     pub gates: Vec<String>,
-    /// Whether the change itself decides a gate, not its lower bound.
+    /// Whether the change itself decides a gate, instead of its lower bound.
     pub gate_on_change: bool,
-    /// Whether to compare runs that were made differently, or are of different things.
+    /// Whether to compare runs that were made differently or cover different things.
     pub anyway: bool,
-    /// Whether gates take runs for comparable that do not show it.
+    /// Whether gates treat runs as comparable when nothing shows that they are.
     pub assume_comparable: bool,
     /// Rules for kernel names, tried before the built-in ones.
     pub rules: Option<PathBuf>,
     /// What is matched.
     pub by: By,
-    /// The scheduler of the cluster that reads lakes; none: this process does.
+    /// The scheduler of the cluster that reads lakes; `None`: this process reads them.
     pub cluster: Option<String>,
 }
 
-/// What of two runs is matched with each other.
+/// What is matched between two runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum By {
     /// Kernels, by name, and by op where names differ.
@@ -69,11 +69,11 @@ pub enum By {
     Ops,
 }
 
-/// Kernels without a partner above this share, in percent, are worth a look at the call trees.
+/// With more kernels without a partner than this, in percent, the call trees are worth a look.
 const UNPAIRED_PCT: f64 = 5.0;
 
 impl CompareRequest {
-    /// A comparison as it is without options.
+    /// A comparison with default options.
     pub fn new(base: Vec<PathBuf>, candidate: Vec<PathBuf>) -> Self {
         let usual = CompareOptions::default();
         Self {
@@ -104,15 +104,15 @@ impl CompareRequest {
         }
     }
 
-    /// Reads a run and keeps what is compared of it, with its call tree where that is asked for.
+    /// Reads a run and keeps what is compared, with its call tree on request.
     fn measure(
         &self,
-        run: &Found,
+        run: &RunFiles,
         with_tree: bool,
         classifier: &Classifier,
         observer: &dyn Observer,
     ) -> Result<MeasuredRun, Failure> {
-        // Python frames tell the framework and the model.
+        // Python frames show the framework and the model.
         let needs = Needs {
             kernels: true,
             memory_copies: true,
@@ -133,7 +133,7 @@ impl CompareRequest {
         })
     }
 
-    /// The call tree of the part that is asked for; the calls around it tell where it comes from.
+    /// The call tree of the selected part; the calls around it show where it comes from.
     fn tree(&self, trace: &Trace, classifier: &Classifier) -> Result<StructuralRun, Failure> {
         let mut run = Run::new(trace, None, classifier, 0.0)
             .map_err(|error| Failure::input(error.to_string()))?
@@ -146,7 +146,7 @@ impl CompareRequest {
     }
 }
 
-/// What got slower or faster, beyond noise; fails when a gate does, or cannot be judged.
+/// What got slower or faster, beyond noise; fails if a gate fails or cannot be judged.
 pub fn compare(request: &CompareRequest, observer: &dyn Observer) -> Result<Answer, Failure> {
     let gates = request.gates.iter().map(|text| Gate::parse(text)).collect::<Result<Vec<_>, _>>()?;
     let all: Vec<PathBuf> = request.base.iter().chain(&request.candidate).cloned().collect();
@@ -154,11 +154,11 @@ pub fn compare(request: &CompareRequest, observer: &dyn Observer) -> Result<Answ
         return compare_lakes(request, &gates);
     }
     if request.cluster.is_some() {
-        return Err(Failure::input("a cluster compares lakes, and the inputs are none"));
+        return Err(Failure::input("a cluster compares lakes, and the inputs are not lakes"));
     }
     let (before, after) = (find(&request.base, observer)?, find(&request.candidate, observer)?);
     let comparable = comparability(&facts(&before)?, &facts(&after)?);
-    // Call trees are there to compare what differs: other versions, other vendors.
+    // Call trees are meant for comparing what differs: other versions, other vendors.
     let anyway = request.anyway || request.by == By::Ops;
     if !comparable.differences.is_empty() && !anyway {
         let list = comparable.differences.join(", ");
@@ -166,14 +166,14 @@ pub fn compare(request: &CompareRequest, observer: &dyn Observer) -> Result<Answ
             .with_help(Remedy::CompareAnyway));
     }
     let classifier = classifier(request.rules.as_ref())?;
-    let measure = |runs: &[Found], with_tree: bool| -> Result<Vec<MeasuredRun>, Failure> {
+    let measure = |runs: &[RunFiles], with_tree: bool| -> Result<Vec<MeasuredRun>, Failure> {
         runs.iter().map(|run| request.measure(run, with_tree, &classifier, observer)).collect()
     };
     let by_ops = request.by == By::Ops;
     let (base, candidate) = (measure(&before, by_ops)?, measure(&after, by_ops)?);
     let has_ops = base.iter().chain(&candidate).all(MeasuredRun::has_ops);
     let mut comparison = compute(base, candidate, &request.options());
-    // Where names leave many kernels without a partner, the ops that launched them may tell.
+    // If names leave many kernels without a partner, the ops that launched them may match.
     if !by_ops && has_ops && comparison.unpaired_pct() > UNPAIRED_PCT {
         comparison = compute(measure(&before, true)?, measure(&after, true)?, &request.options());
     }
@@ -195,17 +195,20 @@ pub fn compare(request: &CompareRequest, observer: &dyn Observer) -> Result<Answ
     }
     if !comparable.unknown.is_empty() {
         let list = comparable.unknown.join(", ");
-        warn("comparability", format!("no {} beside the runs tells {list}", FILES.join(" or ")));
+        warn(
+            "comparability",
+            format!("unknown, as there is no {} next to the runs: {list}", FILES.join(" or ")),
+        );
     }
     add_unjudged(&mut report, &comparison.gates);
     Ok(Answer { report, failure: gate_failure(&comparison.gates) })
 }
 
-/// Compares runs of lakes by what an engine adds up; kernels are matched by name.
+/// Compares runs of lakes by the sums an engine computes; kernels are matched by name.
 fn compare_lakes(request: &CompareRequest, gates: &[Gate]) -> Result<Answer, Failure> {
     if request.by == By::Ops || !request.filters.is_empty() {
-        return Err(Failure::input("lakes are compared whole, and by kernels")
-            .with_help("compare the traces for ops and for parts of runs"));
+        return Err(Failure::input("lakes can only be compared whole and by kernels")
+            .with_help("to compare ops or parts of runs, compare the traces"));
     }
     let classifier = classifier(request.rules.as_ref())?;
     let measure = |paths: &[PathBuf]| lake::measured(paths, request.cluster.as_deref(), &classifier);
@@ -219,15 +222,13 @@ fn compare_lakes(request: &CompareRequest, gates: &[Gate]) -> Result<Answer, Fai
     Ok(Answer { report, failure: gate_failure(&comparison.gates) })
 }
 
-/// Refuses runs whose traces show different things, unless they are to be compared anyway.
+/// Refuses runs whose traces show different things, unless the user wants the comparison anyway.
 fn check_ground(comparison: &Comparison, anyway: bool) -> Result<(), Failure> {
     let differences = comparison.ground.differences();
     if !differences.is_empty() && !anyway {
         let list = differences.join(", ");
-        return Err(Failure::input(format!(
-            "the runs are not comparable, their traces show different {list}"
-        ))
-        .with_help(Remedy::CompareAnyway));
+        return Err(Failure::input(format!("the runs are not comparable: their traces differ in {list}"))
+            .with_help(Remedy::CompareAnyway));
     }
     Ok(())
 }
@@ -241,7 +242,7 @@ fn add_unjudged(report: &mut Report, outcomes: &[GateOutcome]) {
     }
 }
 
-/// What did not pass, and what would make it judgeable.
+/// Which gates did not pass, and how to make them judgeable.
 fn gate_failure(outcomes: &[GateOutcome]) -> Option<Failure> {
     let failed: Vec<String> =
         outcomes.iter().filter(|outcome| !outcome.passed()).map(ToString::to_string).collect();
@@ -252,19 +253,19 @@ fn gate_failure(outcomes: &[GateOutcome]) -> Option<Failure> {
     (!failed.is_empty()).then(|| Failure::gate(failed.join("; ")).with_remedy(remedy))
 }
 
-/// The files of one run, and the path by which it was given.
-struct Found {
+/// The files of one run, and the path that the user gave.
+struct RunFiles {
     files: Vec<PathBuf>,
     given: PathBuf,
 }
 
 /// The runs behind paths: each path is one, or a folder of several.
-fn find(paths: &[PathBuf], observer: &dyn Observer) -> Result<Vec<Found>, Failure> {
+fn find(paths: &[PathBuf], observer: &dyn Observer) -> Result<Vec<RunFiles>, Failure> {
     let mut found = Vec::new();
     for path in paths {
         let inputs = ingest::find_inputs(std::slice::from_ref(path))?;
         if let [only] = &inputs[..] {
-            found.push(Found { files: only.files.clone(), given: path.clone() });
+            found.push(RunFiles { files: only.files.clone(), given: path.clone() });
             continue;
         }
         let trace = watched("looking", observer, |progress| {
@@ -282,19 +283,20 @@ fn find(paths: &[PathBuf], observer: &dyn Observer) -> Result<Vec<Found>, Failur
                     of_source.map_or_else(|| vec![PathBuf::from(source)], |input| input.files.clone()),
                 );
             }
-            found.push(Found { files, given: path.clone() });
+            found.push(RunFiles { files, given: path.clone() });
         }
     }
     Ok(found)
 }
 
-/// What is known of how each run was made.
-fn facts(runs: &[Found]) -> Result<Vec<Facts>, Failure> {
+/// The known facts about how each run was made.
+fn facts(runs: &[RunFiles]) -> Result<Vec<Facts>, Failure> {
     runs.iter().map(facts_of).collect()
 }
 
-/// From the nearest file of facts: beside the run's first file, or in a folder above it within what was given.
-fn facts_of(run: &Found) -> Result<Facts, Failure> {
+/// From the nearest file of facts: next to the run's first file, or in a folder above it within the given
+/// path.
+fn facts_of(run: &RunFiles) -> Result<Facts, Failure> {
     let first = run.files.first().map_or(run.given.as_path(), PathBuf::as_path);
     let inside = |folder: &&Path| folder.starts_with(&run.given) || Some(*folder) == first.parent();
     for folder in first.ancestors().skip(1).take_while(inside) {

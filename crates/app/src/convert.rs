@@ -34,28 +34,28 @@ pub enum Target {
     Parquet,
 }
 
-/// What to write, of which trace.
+/// What to write, from which trace.
 #[derive(Clone, Debug, Default)]
 pub struct ConvertRequest {
     /// The trace.
     pub input: Input,
     /// Formats.
     pub to: Vec<Target>,
-    /// File for one format, or folder for all of them; with `folder` the name that files begin with.
+    /// File for one format, or folder for all of them; with `folder`, the prefix of file names.
     pub out: Option<PathBuf>,
     /// Folder to write to.
     pub folder: Option<PathBuf>,
-    /// Name that files begin with.
+    /// Prefix of file names.
     pub name: Option<String>,
     /// Whether to compress pftrace and chrome.
     pub gzip: bool,
     /// In pftrace, tracks of HSA queues instead of HIP streams.
     pub by_queue: bool,
-    /// Name kernels after the region that they were launched in, where the program named one.
+    /// Name kernels after the region they were launched in, if the program named one.
     pub kernel_rename: bool,
     /// How agents are numbered in csv.
     pub agents: AgentIndex,
-    /// Whether to replace files that are there.
+    /// Whether to replace existing files.
     pub replace: bool,
 }
 
@@ -69,7 +69,7 @@ struct Job {
 }
 
 /// A file that was written.
-struct Written {
+struct WrittenFile {
     target: Target,
     path: PathBuf,
     bytes: u64,
@@ -81,7 +81,7 @@ pub fn convert(request: &ConvertRequest, observer: &dyn Observer) -> Result<Repo
     for job in &jobs {
         job.check(&request.input.paths, request.replace)?;
     }
-    // A database has no place for a second name of a kernel: with new names, rows are written anew.
+    // A database has no column for a second name of a kernel: with new names, rows are written anew.
     let copies = !request.kernel_rename && jobs.iter().any(|job| job.target == Target::Rocpd);
     let databases = match copies {
         true => request.input.only_databases()?,
@@ -131,7 +131,7 @@ fn is_rewritten(trace: &Trace, notes: &mut Vec<Note>) -> bool {
     true
 }
 
-/// The trace as a timeline shows it, where its clocks are not aligned: all start together.
+/// The trace for a timeline if its clocks are not aligned: all recordings start together.
 fn side_by_side(trace: &Trace, notes: &mut Vec<Note>) -> Option<Trace> {
     let clocks = Recordings::of(trace).side_by_side(trace)?;
     notes.push(clocks.note().into());
@@ -149,7 +149,9 @@ impl ConvertRequest {
             }
         }
         if self.gzip && !targets.iter().any(|target| target.can_gzip()) {
-            return Err(Failure::input("pftrace and chrome can be compressed, neither is asked for"));
+            return Err(Failure::input(
+                "only pftrace and chrome can be compressed, and you requested neither",
+            ));
         }
         if targets.contains(&Target::Parquet) && !parquet::AVAILABLE {
             return Err(Failure::input("this build does not write Parquet")
@@ -188,7 +190,7 @@ impl Target {
         }
     }
 
-    /// What follows the name of the run, where it is one file.
+    /// What follows the run's name; `None` for formats of several files.
     fn ending(self) -> Option<&'static str> {
         match self {
             Target::Csv | Target::Parquet => None,
@@ -222,7 +224,7 @@ impl Job {
         }
     }
 
-    /// Writes to the file that a run of this name has.
+    /// Writes to the default file of a run with this name.
     fn named(target: Target, folder: &Path, name: &str, gzip: bool) -> Self {
         let gzip = gzip && target.can_gzip();
         let ending = target.ending().unwrap_or("");
@@ -230,17 +232,20 @@ impl Job {
         Self { target, path, gzip, by_queue: false, agents: AgentIndex::default() }
     }
 
-    /// Files that may come to be.
+    /// Files that may be written.
     fn files(&self) -> Vec<PathBuf> {
         match self.target {
             Target::Csv => csv::stems().map(|stem| csv::path(&self.path, stem)).collect(),
-            Target::Parquet => parquet::TABLES.iter().map(|table| parquet::path(&self.path, table)).collect(),
+            Target::Parquet => {
+                trace::COLUMNAR_TABLES.iter().map(|table| parquet::path(&self.path, table)).collect()
+            }
             Target::Otf2 => otf2::paths(&self.path).into_iter().chain([self.path.clone()]).collect(),
             _ => vec![self.path.clone()],
         }
     }
 
-    /// Refuses to replace what is there, and in any case inputs, folders with inputs and folders of other people.
+    /// Refuses to replace existing files, and in any case inputs, folders with inputs and other people's
+    /// folders.
     fn check(&self, inputs: &[PathBuf], force: bool) -> Result<(), Failure> {
         for file in self.files().iter().filter(|file| file.exists()) {
             if let Some(input) = inputs.iter().find(|input| is_within(input, file)) {
@@ -257,21 +262,21 @@ impl Job {
                     .map_err(|error| Failure::input(error.to_string()).with_help(Remedy::OtherPlace))?;
             }
             if !force {
-                return Err(Failure::input(format!("`{}` is there already", file.display()))
+                return Err(Failure::input(format!("`{}` already exists", file.display()))
                     .with_help(Remedy::OtherPlaceOrReplace));
             }
         }
         Ok(())
     }
 
-    /// Copies the tables of rocpd databases as they are, so that nothing a database has is lost; none where the
-    /// databases cannot be copied, and the rows that can be read have to do.
+    /// Copies the tables of rocpd databases as they are, so that nothing in them is lost; `None` if the
+    /// databases cannot be copied and only the readable rows can be written.
     fn copy(
         &self,
         databases: &[PathBuf],
         part: &ExcludedRows,
         notes: &mut Vec<Note>,
-    ) -> Result<Option<Written>, Failure> {
+    ) -> Result<Option<WrittenFile>, Failure> {
         let inputs: Vec<merge::Input> = databases
             .iter()
             .map(|path| merge::Input { path: path.clone(), rank: ingest::rank_of_path(path) })
@@ -294,20 +299,20 @@ impl Job {
             notes.push(Note::new(text, Remedy::MergeKeepsEnvironment));
         }
         let bytes = merged.files.iter().map(|(_, bytes)| bytes).sum();
-        Ok(Some(Written { target: self.target, path: self.path.clone(), bytes }))
+        Ok(Some(WrittenFile { target: self.target, path: self.path.clone(), bytes }))
     }
 
-    fn write(&self, trace: &Trace, notes: &mut Vec<Note>) -> Result<Vec<Written>, Failure> {
+    fn write(&self, trace: &Trace, notes: &mut Vec<Note>) -> Result<Vec<WrittenFile>, Failure> {
         let failed = |error: std::io::Error| {
             Failure::input(format!("cannot write `{}`: {error}", self.path.display()))
         };
-        let one = |bytes| vec![Written { target: self.target, path: self.path.clone(), bytes }];
+        let one = |bytes| vec![WrittenFile { target: self.target, path: self.path.clone(), bytes }];
         match self.target {
             Target::Csv => {
                 let options = csv::Options { columns: csv::ColumnSet::Rocpd, agents: self.agents };
                 let files = csv::write(trace, &self.path, &options).map_err(failed)?;
                 notes.extend(csv::left_out(trace).iter().map(|what| Note::from(format!("csv: {what}"))));
-                let written = |(path, bytes)| Written { target: self.target, path, bytes };
+                let written = |(path, bytes)| WrittenFile { target: self.target, path, bytes };
                 Ok(files.into_iter().map(written).collect())
             }
             Target::Pftrace => {
@@ -329,7 +334,7 @@ impl Job {
             }
             Target::Parquet => {
                 let files = parquet::write(trace, &self.path).map_err(failed)?;
-                let written = |(path, bytes)| Written { target: self.target, path, bytes };
+                let written = |(path, bytes)| WrittenFile { target: self.target, path, bytes };
                 Ok(files.into_iter().map(written).collect())
             }
             Target::Rocpd => {
@@ -352,7 +357,7 @@ fn rename_kernels(trace: &mut Trace) {
     }
 }
 
-fn report(trace: &Trace, files: &[Written], notes: Vec<Note>) -> Report {
+fn report(trace: &Trace, files: &[WrittenFile], notes: Vec<Note>) -> Report {
     let columns = vec![Column::text("path"), Column::text("format"), Column::int("bytes", Unit::Bytes).key()];
     let mut table = Table::new("files", "Written", columns);
     for file in files {

@@ -42,7 +42,7 @@ pub fn doctor(request: &DoctorRequest) -> Answer {
     Answer { report, failure }
 }
 
-/// Runs the probe and adds what it found; gives why the profiler cannot be trusted.
+/// Runs the probe and adds what it found; returns why the profiler cannot be trusted.
 fn add_probe(report: &mut Report) -> Option<Failure> {
     let probe = match collect::doctor::probe() {
         Ok(probe) => probe,

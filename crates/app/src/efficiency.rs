@@ -13,16 +13,16 @@ use crate::input::{Input, classifier, one_run, read_mapping};
 use crate::observer::Observer;
 use crate::occupancy::known_arch;
 
-/// Which run to split, against which peaks.
+/// Which run to split, and against which peaks.
 #[derive(Clone, Debug, Default)]
 pub struct EfficiencyRequest {
     /// The trace.
     pub input: Input,
-    /// The trace that tells the ops and shapes of replayed graphs.
+    /// The trace that has the ops and shapes of replayed graphs.
     pub mapping: Option<PathBuf>,
     /// Rules for kernel names, tried before the built-in ones.
     pub rules: Option<PathBuf>,
-    /// Architecture or product, where the input does not tell.
+    /// Architecture or product, if the input does not have it.
     pub arch: Option<String>,
     /// Product.
     pub product: Option<String>,

@@ -50,17 +50,17 @@ impl Failure {
         Self::new(FailureKind::Cancelled, "stopped on request")
     }
 
-    /// The same with an exit code of its own: that of an interrupt, or of an application.
+    /// Sets an exit code: that of an interrupt, or of an application.
     pub fn with_code(self, code: u8) -> Self {
         Self { kind: FailureKind::Exit(code), ..self }
     }
 
-    /// The same with what to ask for instead.
+    /// Adds what to ask for instead.
     pub fn with_help(self, remedy: impl Into<Remedy>) -> Self {
         Self { remedy: Some(remedy.into()), ..self }
     }
 
-    /// The same with what to ask for instead, if anything helps.
+    /// Adds what to ask for instead, if anything helps.
     pub fn with_remedy(self, remedy: Option<impl Into<Remedy>>) -> Self {
         match remedy {
             Some(remedy) => self.with_help(remedy),
@@ -83,7 +83,7 @@ impl Failure {
         self.remedy.as_ref()
     }
 
-    /// A note for a report that stands without what failed.
+    /// A note for a report that is shown without the failed part.
     pub fn note(&self, what: &str) -> Note {
         Note { text: format!("{what}: {}", self.message), remedy: self.remedy.clone() }
     }

@@ -34,17 +34,17 @@ impl Input {
         Self { paths, filters: Filters::default() }
     }
 
-    /// The same part of another path.
+    /// The same selection on another path.
     pub fn with_path(&self, path: PathBuf) -> Self {
         Self { paths: vec![path], filters: self.filters.clone() }
     }
 
-    /// Reads the part that is asked for of all inputs into one trace.
+    /// Reads the selected part of all inputs into one trace.
     pub fn read(&self, needs: &Needs, observer: &dyn Observer) -> Result<Arc<Trace>, Failure> {
         self.read_classified(needs, observer, Classifier::builtin)
     }
 
-    /// The same, where other rules than the built-in ones tell the categories of kernels.
+    /// Like [`Self::read`], with other rules for kernel categories than the built-in ones.
     pub fn read_classified(
         &self,
         needs: &Needs,
@@ -56,7 +56,7 @@ impl Input {
         Ok(trace)
     }
 
-    /// Takes away what is not asked for; a trace that somebody keeps stays whole.
+    /// Removes what is not selected; a trace that the caller keeps stays whole.
     fn restrict(&self, trace: &mut Arc<Trace>, classifier: &dyn Fn() -> Classifier) -> Result<(), Failure> {
         if !self.filters.is_empty() {
             self.filters.apply(Arc::make_mut(trace), classifier)?;
@@ -64,7 +64,7 @@ impl Input {
         Ok(())
     }
 
-    /// The same of the run alone: captures, merged traces and helper processes beside it tell about it and are no part of
+    /// Reads the selected part of the run alone, without captures, merged traces and helper processes next to
     /// it.
     pub fn read_run(&self, needs: &Needs, observer: &dyn Observer) -> Result<Arc<Trace>, Failure> {
         let mut trace = self.read_all(needs, observer)?;
@@ -83,7 +83,7 @@ impl Input {
         Ok(all.then(|| inputs.into_iter().map(|input| input.path).collect()))
     }
 
-    /// Reads the part of all inputs that is asked for, and which rows of the databases it leaves out.
+    /// Reads the selected part of all inputs, and finds which rows of the databases it leaves out.
     pub(crate) fn read_part(&self, observer: &dyn Observer) -> Result<(Arc<Trace>, ExcludedRows), Failure> {
         let mut trace = self.read_all(&Needs::everything(), observer)?;
         if self.filters.is_empty() {
@@ -95,7 +95,7 @@ impl Input {
         Ok((trace, part))
     }
 
-    /// Reads what the part that is asked for needs, before the rest is taken away.
+    /// Reads what the selection needs; the caller then removes the rest.
     fn read_all(&self, needs: &Needs, observer: &dyn Observer) -> Result<Arc<Trace>, Failure> {
         if self.paths.is_empty() {
             return Err(Failure::input("no input given").with_help(Remedy::NameInput));
@@ -110,7 +110,7 @@ impl Input {
     }
 }
 
-/// A lake given to something that reads traces only.
+/// Fails if a lake is given to a command that reads traces only.
 fn refuse_lakes(paths: &[PathBuf]) -> Result<(), Failure> {
     let lake = paths.iter().find_map(|path| lake::Address::of_lake(path));
     lake.map_or(Ok(()), |lake| {
@@ -119,7 +119,7 @@ fn refuse_lakes(paths: &[PathBuf]) -> Result<(), Failure> {
     })
 }
 
-/// Leaves out what does not count as a rank; see [`Recordings::counts`]. The health says so.
+/// Leaves out what does not count as a rank; see [`Recordings::counts`]. The trace's health says so.
 pub(crate) fn keep_run(trace: &mut Arc<Trace>) -> bool {
     let recordings = Recordings::of(trace);
     let left_out: Vec<&Recording> = recordings.all.iter().filter(|recording| !recording.is_rank).collect();
@@ -139,12 +139,12 @@ pub(crate) fn keep_run(trace: &mut Arc<Trace>) -> bool {
     true
 }
 
-/// Lets links lead out of the folders that are read.
+/// Allows links that lead out of the folders that are read.
 pub fn follow_links() {
     ingest::follow_links();
 }
 
-/// The files behind paths: the list inside a package stands for the databases that it names.
+/// The files behind paths: a package's list is replaced by the databases that it names.
 pub fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut expanded = Vec::new();
     for path in paths {
@@ -158,7 +158,8 @@ pub fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(expanded)
 }
 
-/// Reads files and folders whole, and checks that all launched work is there; nothing is read of what the caller keeps.
+/// Reads files and folders whole, and checks that no launched work is missing; reuses traces that the caller
+/// keeps.
 pub(crate) fn read(paths: &[PathBuf], needs: &Needs, observer: &dyn Observer) -> Result<Arc<Trace>, Failure> {
     let is_file = |path: &PathBuf| path.as_os_str() != "-";
     match observer.kept().filter(|_| paths.iter().all(is_file)) {
@@ -169,7 +170,7 @@ pub(crate) fn read(paths: &[PathBuf], needs: &Needs, observer: &dyn Observer) ->
 
 fn read_files(paths: &[PathBuf], needs: &Needs, observer: &dyn Observer) -> Result<Trace, Failure> {
     let is_told = Completeness::can_be_told(needs);
-    // Numbers of graphs tell which launches must have the same kernels.
+    // Graph numbers show which launches must have the same kernels.
     let needs = &Needs { graph_columns: needs.graph_columns || is_told, ..needs.clone() };
     let from_files =
         |needs: &Needs| watched("reading", observer, |progress| ingest::read(paths, needs, progress));
@@ -183,7 +184,7 @@ fn read_files(paths: &[PathBuf], needs: &Needs, observer: &dyn Observer) -> Resu
     Ok(trace)
 }
 
-/// Reads the trace that tells where replayed kernels come from, if there is one.
+/// Reads the trace that shows where replayed kernels come from, if one is given.
 pub(crate) fn read_mapping(
     path: Option<&PathBuf>,
     needs: &Needs,
@@ -197,7 +198,7 @@ pub fn classifier(rules: Option<&PathBuf>) -> Result<Classifier, Failure> {
     let Some(path) = rules else {
         let classifier = Classifier::builtin();
         let rules = classifier.clone();
-        // While the input is read.
+        // In parallel with reading the input.
         rayon::spawn(move || rules.compile());
         return Ok(classifier);
     };
@@ -207,21 +208,21 @@ pub fn classifier(rules: Option<&PathBuf>) -> Result<Classifier, Failure> {
         .map_err(|error| Failure::input(error.to_string()))
 }
 
-/// Ranks and stages of one run are looked at together; the same of several runs would be taken for each other.
+/// Ranks and stages of one run are looked at together; those of several runs would be mixed up.
 pub(crate) fn one_run(sources: &[Source], command: &str) -> Result<(), Failure> {
     let mut ranks: Vec<Option<u32>> = sources.iter().map(|source| source.rank).collect();
     ranks.sort_unstable();
     ranks.dedup();
     for rank in ranks {
         if let Err(OneRunError::Several { paths }) = OneRun::choose(sources, rank) {
-            let message = format!("there are {} runs and {command} looks at one", paths.len());
+            let message = format!("{command} needs one run, but there are {} runs", paths.len());
             return Err(Failure::input(message).with_help(format!("give one of `{}`", paths.join("`, `"))));
         }
     }
     Ok(())
 }
 
-/// The part that is asked for, named in the trace's health while the trace stays whole.
+/// The selected part; the trace stays whole, and its health names the part.
 pub(crate) fn mark(
     filters: &Filters,
     trace: &mut Arc<Trace>,
@@ -235,12 +236,12 @@ pub(crate) fn mark(
     Ok(Some(selection))
 }
 
-/// The only rank that is asked for, when one is.
+/// The only selected rank, if there is one.
 pub fn only_rank(filters: &Filters) -> Result<Option<u32>, Failure> {
     only("rank", &filters.ranks)
 }
 
-/// The only stage that is asked for, when one is.
+/// The only selected stage, if there is one.
 pub fn only_stage(filters: &Filters) -> Result<Option<Stage>, Failure> {
     only("stage", &filters.stages)
 }
@@ -249,26 +250,26 @@ fn only<T: Copy>(what: &str, values: &[T]) -> Result<Option<T>, Failure> {
     match values {
         [] => Ok(None),
         [one] => Ok(Some(*one)),
-        _ => Err(Failure::input(format!("this command looks at one {what}, and several are given"))),
+        _ => Err(Failure::input(format!("this command accepts only one {what}"))),
     }
 }
 
-/// The same without rank and stage, for requests that choose those themselves.
+/// The filters without rank and stage, for requests that choose those themselves.
 pub fn without_rank_and_stage(filters: &Filters) -> Filters {
     Filters { ranks: Vec::new(), stages: Vec::new(), ..filters.clone() }
 }
 
-/// Ranks and processes, for analyses that look at the whole of those; and the rest.
+/// Splits filters: ranks and processes, for analyses that need these whole; and the rest.
 pub(crate) fn processes_and_rest(filters: &Filters) -> (Filters, Filters) {
     let processes =
         Filters { ranks: filters.ranks.clone(), pids: filters.pids.clone(), ..Filters::default() };
     (processes, Filters { ranks: Vec::new(), pids: Vec::new(), ..filters.clone() })
 }
 
-/// Base name where the inputs give none, as rocpd has it.
+/// Base name if the inputs have none, as in rocpd.
 const DEFAULT_NAME: &str = "out";
 
-/// The run's name: that of the only input without endings, rocpd's default for several.
+/// The run's name: that of a single input without its endings; for several, rocpd's default.
 pub fn base_name(inputs: &[PathBuf]) -> String {
     const ENDINGS: [&str; 7] = [".gz", ".zst", ".json", ".db", ".rpd", ".csv", "_results"];
     let [input] = inputs else { return DEFAULT_NAME.into() };
@@ -293,7 +294,7 @@ pub(crate) fn input_facts(trace: &Trace) -> Vec<InputFact> {
     trace.sources.iter().map(fact).collect()
 }
 
-/// Whether a path means a folder: it is one, or it says so.
+/// Whether a path means a folder: it is one, or ends in `/`.
 pub(crate) fn is_folder(path: &Path) -> bool {
     path.is_dir() || path.as_os_str().to_string_lossy().ends_with('/')
 }

@@ -1,21 +1,21 @@
-//! What an interrupt of the user does.
+//! What a user's interrupt does.
 
-/// What is to be done after an interrupt.
+/// What to do after an interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interrupted {
-    /// A collection stops its application, keeps what is there and ends by itself.
+    /// A collection stops its application, keeps what was recorded and ends on its own.
     EndsByItself,
-    /// Everything was put away: the process can end.
+    /// Everything is cleaned up: the process can exit.
     CanEnd,
 }
 
-/// Stops what runs: applications, profiles of servers; removes files that are not whole.
+/// Stops running applications and server profiles; removes incomplete files.
 pub fn interrupt() -> Interrupted {
     if files::interrupt::interrupt() {
         return Interrupted::EndsByItself;
     }
     collect::capture::stop_running_profiles();
-    // The other threads have gone on writing meanwhile.
+    // Other threads may have written more meanwhile.
     files::remove_partial_files();
     Interrupted::CanEnd
 }

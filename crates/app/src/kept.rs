@@ -11,7 +11,7 @@ use trace::{ArgNeeds, Needs, Trace};
 
 use crate::failure::Failure;
 
-/// Size and time of each file when somebody looked, to notice later that one has changed.
+/// Size and time of each file, to notice later if one has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileStates(Vec<FileState>);
 
@@ -36,7 +36,7 @@ impl FileStates {
         Ok(Self(inputs.iter().flat_map(|input| &input.files).map(|file| FileState::of(file)).collect()))
     }
 
-    /// Fails when a file is not what it was.
+    /// Fails if a file has changed.
     pub fn check(&self) -> Result<(), Failure> {
         let Some(changed) = self.0.iter().find(|state| **state != FileState::of(&state.path)) else {
             return Ok(());
@@ -47,7 +47,7 @@ impl FileStates {
     }
 }
 
-/// Traces that were read, with what they were read for.
+/// Traces that were read, with the needs they were read for.
 #[derive(Debug, Default)]
 pub struct Kept(Mutex<Vec<Entry>>);
 
@@ -60,7 +60,7 @@ struct Entry {
 }
 
 impl Kept {
-    /// The trace of these paths, read by `read` unless it is here.
+    /// The trace of these paths; `read` is called if it is not kept.
     pub(crate) fn get(
         &self,
         paths: &[PathBuf],
@@ -96,15 +96,16 @@ impl Kept {
     }
 }
 
-/// Whether a trace that was read for `have` gives the answers of one that is read for `want`. Python frames are rows of
-/// `regions`, which reports count, and counters come as rows or as columns: those have to be as asked.
+/// Whether a trace that was read for `have` gives the same answers as one read for `want`. Python frames are
+/// rows of `regions`, which reports count, and counters come as rows or as columns: those have to match
+/// exactly.
 fn serves(have: &Needs, want: &Needs) -> bool {
     have.python_frames == want.python_frames
         && have.counter_columns == want.counter_columns
         && union(have, want) == *have
 }
 
-/// What the usual analyses need together, with Python frames or without as `like` has it.
+/// What the usual analyses need together; Python frames and the form of counters as in `like`.
 fn usual(like: &Needs) -> Needs {
     let frames = like.python_frames;
     let all = [

@@ -28,20 +28,20 @@ pub struct LakeBuildRequest {
     pub lake: String,
     /// The run's name; that of the inputs' folder if none is given.
     pub run: Option<String>,
-    /// The node's name, where the traces do not tell it.
+    /// The node's name, if the traces do not have it.
     pub node: Option<String>,
-    /// The rank of a single input, where nothing tells it.
+    /// The rank of a single input, if nothing else says it.
     pub rank: Option<i64>,
-    /// Whether the lake has to be there already.
+    /// Whether the lake must exist already.
     pub existing: bool,
 }
 
-/// A lake that is asked.
+/// A lake to query.
 #[derive(Clone, Debug)]
 pub struct LakeSource {
     /// Where it is.
     pub address: Address,
-    /// The scheduler of the cluster that reads it; none: this process does.
+    /// The scheduler of the cluster that reads it; `None`: this process reads it.
     pub cluster: Option<String>,
 }
 
@@ -50,24 +50,24 @@ impl LakeSource {
     pub fn of(input: &Input, cluster: Option<&str>) -> Result<Option<Self>, Failure> {
         let Some(address) = input.paths.iter().find_map(|path| Address::of_lake(path)) else {
             return match cluster {
-                Some(_) => Err(Failure::input("a cluster queries lakes, and the input is none")
+                Some(_) => Err(Failure::input("a cluster queries lakes, and the input is not a lake")
                     .with_help(Remedy::MakeLake)),
                 None => Ok(None),
             };
         };
         if input.paths.len() > 1 {
-            return Err(Failure::input("a lake is looked at by itself, and there are more inputs")
+            return Err(Failure::input("a lake must be the only input")
                 .with_help(Remedy::AddToLake(address.to_string())));
         }
         if !input.filters.is_empty() {
             return Err(
-                Failure::input("a lake cannot be cut to a part of its traces").with_help(Remedy::LakeInSql)
+                Failure::input("windows and filters do not work on a lake").with_help(Remedy::LakeInSql)
             );
         }
         Ok(Some(Self { address, cluster: cluster.map(str::to_string) }))
     }
 
-    /// What runs SQL on it, and what is known to be wrong with it.
+    /// Opens an engine for SQL on it, with its known problems.
     fn open(&self) -> Result<(Box<dyn Engine>, Vec<report::HealthCheck>), Failure> {
         match &self.cluster {
             Some(url) => Ok((Box::new(Cluster::new(self.address.clone(), url)), Vec::new())),
@@ -131,7 +131,7 @@ pub fn lake_query(source: &LakeSource, sql: &str, limit: usize) -> Result<Report
     Ok(report)
 }
 
-/// Runs one statement and gives its rows in pieces, while they come; false ends it.
+/// Runs one statement and passes its rows on in pieces as they arrive; returning false ends it.
 pub fn lake_query_pieces(
     source: &LakeSource,
     sql: &str,
@@ -147,7 +147,7 @@ pub fn lake_query_pieces(
             table.push(row.into_iter().map(value).collect());
         }
         given += table.rows.len();
-        // The first piece has the columns, and perhaps no rows.
+        // The first piece has the columns, even if it has no rows.
         let wanted = show(&table, first);
         first = false;
         wanted && (most_rows == 0 || given < most_rows)
@@ -170,7 +170,7 @@ pub(crate) fn summary(
     Ok(report)
 }
 
-/// The lake and perhaps the run in it that a path names: `LAKE`, or `LAKE/run=NAME`.
+/// The lake, and the run in it if the path names one: `LAKE`, or `LAKE/run=NAME`.
 fn lake_and_run(path: &Path) -> Option<(Address, Option<String>)> {
     if let Some(run) = path.file_name().and_then(|name| name.to_str()?.strip_prefix("run=")) {
         return Some((Address::of_lake(path.parent()?)?, Some(run.to_string())));
@@ -183,12 +183,12 @@ pub(crate) fn are_lakes(paths: &[PathBuf]) -> Result<bool, Failure> {
     let lakes = paths.iter().filter(|path| lake_and_run(path).is_some()).count();
     if lakes != 0 && lakes != paths.len() {
         return Err(Failure::input("lakes and traces cannot be compared with each other")
-            .with_help("put the traces into a lake of their own, then compare the lakes"));
+            .with_help("put the traces into a separate lake, then compare the lakes"));
     }
     Ok(lakes != 0)
 }
 
-/// The runs of lakes, measured.
+/// The runs of lakes, as measured runs.
 pub(crate) fn measured(
     paths: &[PathBuf],
     cluster: Option<&str>,
@@ -214,7 +214,7 @@ fn empty_table(piece: &Piece) -> Table {
 
 fn value(cell: Cell) -> Value {
     match cell {
-        // No reason: an `absent` object beside the columns could hide a column of that name.
+        // No reason: an `absent` object next to the columns could hide a column of that name.
         Cell::Null => Value::absent(""),
         Cell::Int(number) => Value::Int(number),
         Cell::Real(number) => Value::Float(number),
@@ -228,7 +228,7 @@ impl From<Error> for Failure {
         let (failure, help) = match error {
             Error::NoEngine => (Failure::input(message), Some(Remedy::LakeEngine)),
             Error::NoLake { .. } => (Failure::input(message), Some(Remedy::MakeLake)),
-            Error::NotALake { .. } => (Failure::input(message), Some("give a folder of its own".into())),
+            Error::NotALake { .. } => (Failure::input(message), Some("use a separate folder".into())),
             Error::Newer { .. } => (
                 Failure::input(message),
                 Some("use the version of rocm-perf that wrote it, or a newer one".into()),
@@ -259,7 +259,7 @@ mod here {
     use crate::observer::{Observer, watched};
     use report::Report;
 
-    /// Puts traces into a lake; fails at its end if some could not be.
+    /// Puts traces into a lake; fails at the end if some could not be added.
     pub fn lake_build(request: &LakeBuildRequest, observer: &dyn Observer) -> Result<Answer, Failure> {
         let wanted = BuildRequest {
             inputs: request.inputs.clone(),
@@ -284,7 +284,7 @@ mod here {
         }
         let failure = (!built.problems.is_empty()).then(|| {
             let count = built.problems.len();
-            Failure::input(format!("{count} inputs are not in the lake; the rest is"))
+            Failure::input(format!("{count} inputs were not added to the lake; the others were"))
         });
         Ok(Answer { report: present::built(&built), failure })
     }
@@ -300,7 +300,7 @@ mod here {
     pub fn lake_check(lake: &str, every_byte: bool) -> Result<Answer, Failure> {
         let checked = check::check(&Address::parse(lake), every_byte)?;
         let failure = (!checked.faults.is_empty())
-            .then(|| Failure::gate(format!("{} things are wrong with the lake", checked.faults.len())));
+            .then(|| Failure::gate(format!("the lake has {} problems", checked.faults.len())));
         Ok(Answer { report: present::checked(&checked), failure })
     }
 }

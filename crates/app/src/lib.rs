@@ -1,8 +1,8 @@
-//! Everything that rocm-perf can be asked, as one function each: open inputs, choose a part, compute, present.
+//! Everything that you can ask rocm-perf, as one function each: open inputs, select a part, compute, present.
 //!
-//! A request is a plain struct; the answer is a [`Report`] or a [`Failure`]. An [`Observer`] hears how far the work
-//! is and may stop it. Nothing here knows a terminal or an option of the command line: what to ask for instead is a
-//! [`Remedy`], which each door (command line, Python, server) puts into its own words.
+//! A request is a plain struct; the answer is a [`Report`] or a [`Failure`]. An [`Observer`] gets the
+//! progress and may stop the work. Nothing here knows about terminals or command-line options: what to ask
+//! for instead is a [`Remedy`], which each front end (command line, Python, server) puts into its own words.
 //!
 //! ```no_run
 //! use rocm_perf_app::{Input, Silent, timeline::SummaryRequest};
@@ -98,9 +98,9 @@ pub use ingest::Progress;
 pub use model::stages::{Stage, StagePatterns};
 pub use trace::{Aggregate, Moment, Trace};
 
-/// A report, and why the request failed all the same: a gate, or an application that was recorded.
+/// A report, and why the request failed anyway: a gate, or an application that was recorded.
 pub struct Answer {
-    /// What there is to show.
+    /// What to show.
     pub report: Report,
     /// Why it failed, if it did.
     pub failure: Option<Failure>,

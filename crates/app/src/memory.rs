@@ -1,4 +1,4 @@
-//! Which memory a run held, and who held it.
+//! How much memory a run held, and what held it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::observer::Observer;
 
 pub use analysis::memory::MemoryWindow;
 
-/// Whose memory to look at.
+/// Which run's memory to look at.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryRequest {
     /// Memory snapshots, or traces with allocations.

@@ -14,10 +14,10 @@ use crate::failure::Failure;
 use crate::input::{is_folder, is_within};
 use crate::observer::{Observer, watched};
 
-/// File name where the output is a folder.
+/// File name if the output is a folder.
 const DEFAULT_NAME: &str = "merged.db";
 
-/// Tables whose rows are counted by themselves: (column, plain name).
+/// Tables whose rows are counted separately: (column, plain name).
 const COUNTED: &[(&str, &str)] = &[
     ("dispatches", table::KERNEL_DISPATCH),
     ("regions", table::REGION),
@@ -30,7 +30,7 @@ const COUNTED: &[(&str, &str)] = &[
     ("strings", table::STRING),
 ];
 
-/// What to merge, and where to.
+/// What to merge, and into what.
 #[derive(Clone, Debug, Default)]
 pub struct MergeRequest {
     /// Databases, folders of them, packages.
@@ -43,7 +43,7 @@ pub struct MergeRequest {
     pub move_files: bool,
     /// Whether to keep environments and command lines, secrets included.
     pub keep_environment: bool,
-    /// Whether to replace what is there.
+    /// Whether to replace existing files.
     pub force: bool,
 }
 
@@ -63,7 +63,7 @@ impl MergeRequest {
         }
         let target = self.target();
         if target.exists() && !self.force {
-            return Err(Failure::input(format!("`{}` is there already", target.display()))
+            return Err(Failure::input(format!("`{}` already exists", target.display()))
                 .with_help(Remedy::OtherPlaceOrReplace));
         }
         if self.package.is_some() {
@@ -130,7 +130,7 @@ impl MergeRequest {
         let mut notes = Vec::new();
         notes.push(match (self.keep_environment, merged.removed) {
             (true, _) => "environments and command lines are kept as they were, secrets included".into(),
-            (false, 0) => "no environment held anything to remove".into(),
+            (false, 0) => "found no secrets in the environments".into(),
             (false, n) => Note::new(
                 format!("{n} values were removed from environments and command lines"),
                 Remedy::KeepEnvironment,
@@ -144,17 +144,20 @@ impl MergeRequest {
         hosts.sort_unstable();
         hosts.dedup();
         if hosts.len() > 1 {
-            notes.push(format!(
-                "times of {} hosts count from the boot of each: compare durations between them, not times",
-                hosts.len()
-            ).into());
+            notes.push(
+                format!(
+                    "the clocks of {} hosts start at their boots: compare durations between hosts, not times",
+                    hosts.len()
+                )
+                .into(),
+            );
         }
         notes
     }
 }
 
-/// The databases behind files, folders and packages. What is no database is refused where it is named itself, and
-/// told of where it lies in a folder.
+/// The databases behind files, folders and packages. A file that is not a database is refused if the user
+/// named it, and reported if it is in a folder.
 fn databases(paths: &[PathBuf], target: &Path, health: &mut Health) -> Result<Vec<ingest::Input>, Failure> {
     let mut databases = Vec::new();
     for path in paths {
@@ -212,7 +215,7 @@ fn only_database(input: ingest::Input) -> Result<ingest::Input, Failure> {
 
 fn not_a_database(input: &ingest::Input) -> Failure {
     let path = input.path.display();
-    Failure::input(format!("`{path}` is {}, and merge joins rocpd databases", input.format.name()))
+    Failure::input(format!("`{path}` is {}, and merge only reads rocpd databases", input.format.name()))
         .with_help(Remedy::ConvertToRocpd(path.to_string()))
 }
 
@@ -237,10 +240,7 @@ fn recordings(recordings: &[Recording]) -> Table {
             Value::Text(recording.path.display().to_string()),
             Value::from(recording.guid.as_str()),
             Value::from(recording.host.as_str()),
-            Value::int_or(
-                recording.rank.map(i64::from),
-                "neither the environment nor the file's name tells it",
-            ),
+            Value::int_or(recording.rank.map(i64::from), "neither the environment nor the file name has it"),
             Value::from(recording.schema.as_str()),
             Value::Int(all as i64),
         ];

@@ -1,4 +1,4 @@
-//! What a caller hears while a request is worked on, and how it stops one.
+//! How a caller follows the work on a request, and stops it.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use report::Remedy;
 use crate::failure::Failure;
 use crate::kept::Kept;
 
-/// The caller's side of a request: every method may be left out.
+/// The caller's side of a request; every method is optional.
 pub trait Observer: Sync {
-    /// Something that takes time begins; it has ended when what is returned is dropped.
+    /// Something that takes time begins; it has ended when the returned value is dropped.
     fn begin(&self, doing: &'static str, progress: &Arc<Progress>) -> Box<dyn Any> {
         let _ = (doing, progress);
         Box::new(())
@@ -27,12 +27,12 @@ pub trait Observer: Sync {
         let _ = message;
     }
 
-    /// Something is not as it should be, and the work goes on.
+    /// Something is wrong, but the work continues.
     fn warn(&self, message: &str) {
         let _ = message;
     }
 
-    /// A detail that only the curious want to hear.
+    /// A detail for verbose output.
     fn detail(&self, message: &str) {
         let _ = message;
     }
@@ -47,7 +47,7 @@ pub trait Observer: Sync {
         false
     }
 
-    /// Traces that the caller keeps, so that a second request for the same files reads nothing.
+    /// Traces that the caller keeps, so that a second request for the same files does not read them again.
     fn kept(&self) -> Option<&Kept> {
         None
     }
@@ -59,13 +59,13 @@ pub trait Observer: Sync {
     }
 }
 
-/// Hears nothing and never stops.
+/// Shows nothing and never stops.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 
 impl Observer for Silent {}
 
-/// Works while the observer sees how far it is.
+/// Runs `work` while the observer sees its progress.
 pub(crate) fn watched<T, E: Into<Failure>>(
     doing: &'static str,
     observer: &dyn Observer,
@@ -83,7 +83,7 @@ pub(crate) fn watched<T, E: Into<Failure>>(
     result.map_err(Into::into)
 }
 
-/// Passes on what the collection of a run says.
+/// Passes on messages from the collection of a run.
 pub(crate) struct ForwardedEvents<'a> {
     pub observer: &'a dyn Observer,
     /// Whether the caller wants what programs print.

@@ -13,10 +13,10 @@ use crate::failure::Failure;
 use crate::input::Input;
 use crate::observer::Observer;
 
-/// Which kernels to look at: of traces, of code objects, or one that is described by its numbers.
+/// Which kernels to look at: from traces, from code objects, or one given by its numbers.
 #[derive(Clone, Debug, Default)]
 pub struct OccupancyRequest {
-    /// Traces or code objects; none where numbers are given.
+    /// Traces or code objects; empty if numbers are given.
     pub input: Input,
     /// Architecture or product; picks among the code objects of a file.
     pub arch: Option<String>,
@@ -30,9 +30,9 @@ pub struct OccupancyRequest {
     pub sgpr: Option<u32>,
     /// LDS per workgroup; of a code object, the dynamic part.
     pub lds: Option<u32>,
-    /// Threads per workgroup, where the input does not tell.
+    /// Threads per workgroup, if the input does not have it.
     pub workgroup: Option<u32>,
-    /// Lanes per wave, where the GPU has a choice.
+    /// Lanes per wave, if the GPU supports several.
     pub wave_size: Option<u32>,
     /// RDNA: workgroups stay within one compute unit.
     pub cu_mode: bool,
@@ -47,14 +47,16 @@ pub fn occupancy(request: &OccupancyRequest, observer: &dyn Observer) -> Result<
     }
     let registers = [request.vgpr, request.agpr, request.sgpr, request.wave_size];
     if registers.iter().any(Option::is_some) || request.cu_mode {
-        return Err(Failure::input("registers and wave size are given, and an input that has its own")
-            .with_help(Remedy::NoRegisters));
+        return Err(Failure::input(
+            "registers and wave size cannot be combined with an input: it has its own",
+        )
+        .with_help(Remedy::NoRegisters));
     }
     let with_code = given.iter().filter(|path| code::is_code(path)).count();
     match (with_code, given.len()) {
         (0, _) => request.of_trace(arch, observer),
         (code, all) if code == all => request.of_code(arch),
-        _ => Err(Failure::input("traces and code objects are given together").with_help(Remedy::CodeObject)),
+        _ => Err(Failure::input("traces and code objects cannot be combined").with_help(Remedy::CodeObject)),
     }
 }
 
@@ -91,7 +93,7 @@ impl OccupancyRequest {
 
     fn of_trace(&self, arch: Option<&'static Arch>, observer: &dyn Observer) -> Result<Report, Failure> {
         if self.lds.is_some() {
-            let message = "an amount of LDS is given, and a trace has that of each launch";
+            let message = "LDS cannot be set for a trace: it has the LDS of each launch";
             return Err(Failure::input(message).with_help(Remedy::NoLds));
         }
         let code = code::read_all(&self.code_objects)?;
@@ -126,7 +128,7 @@ impl OccupancyRequest {
                 .collect();
             targets.sort_unstable();
             targets.dedup();
-            let failure = Failure::input("there are no such kernels in the code objects");
+            let failure = Failure::input("no kernel in the code objects matches");
             return Err(match targets.is_empty() {
                 true => failure,
                 false => failure.with_help(format!("they hold kernels for {}", targets.join(", "))),
@@ -136,18 +138,18 @@ impl OccupancyRequest {
     }
 }
 
-/// Whether a kernel is wanted by its name, where nothing else can be chosen by.
+/// A test for the selected kernel name; other filters are refused.
 fn only_kernel(filters: &Filters) -> Result<impl Fn(&str) -> bool + use<>, Failure> {
     let rest = Filters { kernel: None, ..filters.clone() };
     if !rest.is_empty() {
-        let message = "code objects have kernel names and nothing else to select by";
+        let message = "code objects can only be filtered by kernel name";
         return Err(Failure::input(message).with_help(Remedy::KernelNameOnly));
     }
     let pattern = filters.kernel.clone();
     Ok(move |name: &str| pattern.as_ref().is_none_or(|pattern| pattern.is_match(name)))
 }
 
-/// The architecture of a name or of a product.
+/// The architecture for its name or a product's.
 pub fn known_arch(name: &str) -> Result<&'static Arch, Failure> {
     hw::arch::find(name).or_else(|| hw::arch::of_product(name)).ok_or_else(|| {
         let names: Vec<&str> = hw::arch::all().iter().map(|arch| arch.name.as_str()).collect();

@@ -1,4 +1,4 @@
-//! Reading files once for several analyses: each gets a copy with the tables that it asks for.
+//! Reads files once for several analyses: each gets a copy with the tables that it needs.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use trace::{ArgNeeds, Needs, Trace};
 use crate::failure::Failure;
 
 thread_local! {
-    /// What the work on this thread reads once.
+    /// The files that this thread reads once.
     static KEPT: RefCell<Option<Kept>> = const { RefCell::new(None) };
 }
 
@@ -20,7 +20,7 @@ struct Kept {
     reads: usize,
 }
 
-/// Works while these files, read with `needs`, are kept; gives also how often they were read.
+/// Runs `work` while these files, read with `needs`, are kept; also returns how often they were read.
 pub(crate) fn reading_once<T>(paths: &[PathBuf], needs: Needs, work: impl FnOnce() -> T) -> (T, usize) {
     let kept = Kept { paths: paths.to_vec(), needs, traces: [None, None], reads: 0 };
     let before = KEPT.replace(Some(kept));
@@ -29,7 +29,7 @@ pub(crate) fn reading_once<T>(paths: &[PathBuf], needs: Needs, work: impl FnOnce
     (result, kept.map_or(0, |kept| kept.reads))
 }
 
-/// Works as if nothing were kept: for what a wider trace would change.
+/// Runs `work` as if nothing were kept: for analyses that a wider trace would change.
 pub(crate) fn reading_anew<T>(work: impl FnOnce() -> T) -> T {
     let kept = KEPT.take();
     let result = work();
@@ -37,8 +37,7 @@ pub(crate) fn reading_anew<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// A copy of the kept files with the tables that are asked for; nothing where they are not kept. `read` is called at the
-/// first time.
+/// A copy of the kept files with the needed tables; `None` if they are not kept. Calls `read` the first time.
 pub(crate) fn kept(
     paths: &[PathBuf],
     needs: &Needs,
@@ -55,7 +54,7 @@ pub(crate) fn kept(
     if let Some(trace) = copy(place) {
         return Some(Ok(trace));
     }
-    // Outside of the borrow: reading may call back.
+    // Outside of the borrow: `read` may call back.
     let trace = match read(&wide) {
         Ok(trace) => trace,
         Err(failure) => return Some(Err(failure)),
@@ -74,7 +73,7 @@ pub(crate) fn kept(
     copy(place).map(Ok)
 }
 
-/// Whether a trace that was read with `wide` has all that is asked for.
+/// Whether a trace that was read with `wide` has everything needed.
 fn covers(wide: &Needs, asked: &Needs) -> bool {
     let args = match (&wide.args, &asked.args) {
         (ArgNeeds::All, _) | (_, ArgNeeds::None) => true,
@@ -91,7 +90,7 @@ fn covers(wide: &Needs, asked: &Needs) -> bool {
         (wide.regions, asked.regions),
         (wide.python_frames, asked.python_frames),
         (wide.counters, asked.counters),
-        // Rows and columns of counters are two forms of the same: who wants one does not find the other.
+        // Rows and columns of counters are alternatives: a reader of one does not find the other.
         (wide.counter_columns || !asked.counters, asked.counter_columns),
         (!wide.counter_columns || asked.counter_columns || !asked.counters, true),
         (wide.samples, asked.samples),
@@ -105,7 +104,7 @@ fn covers(wide: &Needs, asked: &Needs) -> bool {
     args && pairs.iter().all(|(wide, asked)| *wide || !*asked)
 }
 
-/// A copy without the tables that were not asked for: some analyses judge a trace by which tables it has.
+/// A copy without the tables that were not requested: some analyses depend on which tables a trace has.
 fn narrowed(trace: &Trace, needs: &Needs) -> Trace {
     let mut trace = trace.clone();
     if !needs.memory_allocations {

@@ -1,4 +1,4 @@
-//! A trace as the Perfetto UI takes it.
+//! A trace in a format that the Perfetto UI reads.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::input::{Input, base_name, input_facts};
 use crate::observer::Observer;
 
-/// A file for the Perfetto UI, which goes away with this.
+/// A file for the Perfetto UI, deleted when this is dropped.
 pub struct PerfettoFile {
     /// Where it is.
     pub path: PathBuf,
@@ -21,7 +21,7 @@ pub struct PerfettoFile {
     pub name: String,
     /// Its size.
     pub bytes: u64,
-    /// Inputs, health and remarks.
+    /// Inputs, health and notes.
     pub report: Report,
     _folder: TemporaryFolder,
 }
@@ -38,7 +38,7 @@ pub fn perfetto_file(
     if let Some(clocks) = &clocks {
         trace.shift(&clocks.shift);
     }
-    // Goes away with the program, interrupted or not.
+    // Deleted when the program ends, interrupted or not.
     let folder = std::env::temp_dir().join("rocm-perf-open");
     let cannot = |path: &std::path::Path, error: std::io::Error| {
         Failure::input(format!("cannot write `{}`: {error}", path.display()))

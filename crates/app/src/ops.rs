@@ -13,16 +13,16 @@ use crate::input::{Input, classifier, mark, one_run, processes_and_rest, read_ma
 use crate::observer::Observer;
 use crate::threads::give_back;
 
-/// Whose ops to show.
+/// Which ops to show.
 #[derive(Clone, Debug, Default)]
 pub struct OpsRequest {
     /// The trace.
     pub input: Input,
-    /// The trace that tells where replayed kernels come from.
+    /// The trace that shows where replayed kernels come from.
     pub mapping: Option<PathBuf>,
     /// Only work whose launch was recorded, and only ops that launch it themselves.
     pub linked: bool,
-    /// Where the stacks go, one line each, for tools that draw flame graphs.
+    /// Where to write the stacks, one per line, for flame graph tools.
     pub stacks: Option<PathBuf>,
     /// The architecture that the answer is for.
     pub target_arch: Option<String>,
@@ -47,7 +47,7 @@ pub fn ops(request: &OpsRequest, observer: &dyn Observer) -> Result<Report, Fail
     Ok(report)
 }
 
-/// Reads the run and groups its work. `beside` looks at the run at the same time, `with` at both while they are there.
+/// Reads the run and groups its work. `beside` runs on the run in parallel; `with` gets the results of both.
 pub(crate) fn compute<B: Send, T>(
     request: &OpsRequest,
     observer: &dyn Observer,
@@ -65,7 +65,7 @@ pub(crate) fn compute<B: Send, T>(
     let mut run = Run::new(&trace, mapping.as_deref(), &classifier, 0.0)
         .map_err(|error| Failure::input(error.to_string()))?
         .with_stage_patterns(&request.input.filters.stage_patterns);
-    // The calls around the part still tell where its work comes from.
+    // The calls around the part still show where its work comes from.
     if let Some(part) = &part {
         run.rows.retain(|&row| part.wants_work(&trace, row));
     }

@@ -1,4 +1,4 @@
-//! A kernel that is changed, and proved to be faster and still right.
+//! Changes a kernel and proves that it is faster and still right.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::observer::Observer;
 use crate::tuning::{found_profiler, gpu, hidden_note, hidden_variables};
 
-/// What a run records: kernels, and what else the program does from its first to its last step.
+/// What a run records: kernels, and what else the program does from start to end.
 const TRACES: [&str; 3] = ["kernel", "hip", "memory-copy"];
 
 /// Where proposals come from.
@@ -37,7 +37,7 @@ pub enum ProposerChoice {
         key: Option<String>,
         /// Longest wait for an answer.
         timeout: Duration,
-        /// Answers to ask for.
+        /// Number of answers to request.
         attempts: usize,
     },
     /// Another program.
@@ -49,7 +49,7 @@ pub enum ProposerChoice {
 /// What to optimize, how to check it, and what to accept.
 #[derive(Clone, Debug)]
 pub struct OptimizeRequest {
-    /// The program, perhaps with arguments in the same word.
+    /// The program, possibly with arguments in the same string.
     pub program: String,
     /// Its arguments.
     pub arguments: Vec<String>,
@@ -57,7 +57,7 @@ pub struct OptimizeRequest {
     pub source: Option<PathBuf>,
     /// The source tree to copy.
     pub tree: PathBuf,
-    /// Makes the program [default: hipcc on the one source file].
+    /// Builds the program [default: hipcc on the only source file].
     pub build: Option<String>,
     /// The command to measure [default: the program and its arguments].
     pub run: Option<String>,
@@ -65,13 +65,13 @@ pub struct OptimizeRequest {
     pub checks: Vec<String>,
     /// Outputs that must stay as they are: `OUTPUT[:TYPE][=EXPECTED]`.
     pub golden: Vec<String>,
-    /// How much floating-point numbers may differ.
+    /// Largest absolute difference of floating-point numbers.
     pub atol: Option<f64>,
-    /// How much they may differ for their size.
+    /// Largest relative difference.
     pub rtol: Option<f64>,
-    /// Refuse NaN in golden outputs even where it is expected.
+    /// Refuse NaN in golden outputs even if it is expected.
     pub refuse_nan: bool,
-    /// More arguments for the program, each as one word.
+    /// More sets of arguments for the program, each as one string.
     pub inputs: Vec<String>,
     /// Accept changes without a checker.
     pub unchecked: bool,
@@ -81,7 +81,7 @@ pub struct OptimizeRequest {
     pub kernel: Option<String>,
     /// Where proposals come from.
     pub proposer: ProposerChoice,
-    /// Rules to try; all where none is named.
+    /// Rules to try; empty: all.
     pub rules: Vec<String>,
     /// Whether rules may change compiler options.
     pub flags: bool,
@@ -89,21 +89,21 @@ pub struct OptimizeRequest {
     pub allow_fast_math: bool,
     /// Least speed-up to accept, in percent.
     pub min_improvement: f64,
-    /// Pairs of runs at most, for each candidate.
+    /// Maximum pairs of runs per candidate.
     pub pairs: usize,
-    /// Candidates at most.
+    /// Maximum candidates.
     pub candidates: usize,
-    /// Kernels at most.
+    /// Maximum kernels.
     pub kernels: usize,
-    /// More spilled registers that are allowed.
+    /// How many more spilled registers are allowed.
     pub max_spills: u32,
-    /// More bytes of scratch that are allowed.
+    /// How many more bytes of scratch are allowed.
     pub max_scratch: u32,
     /// Least theoretical occupancy, in percent.
     pub min_occupancy: f64,
-    /// Code objects that the build leaves, as patterns.
+    /// Patterns of the code objects that the build produces.
     pub code_objects: Vec<String>,
-    /// What is known of the kernels: a report as JSON.
+    /// What is known about the kernels: a report as JSON.
     pub evidence: Option<PathBuf>,
     /// Longest run or check, in seconds.
     pub timeout: f64,
@@ -113,11 +113,11 @@ pub struct OptimizeRequest {
     pub without_profiler: bool,
     /// Measure a number that the program prints: a regular expression.
     pub metric: Option<String>,
-    /// Variables with keys that commands get nevertheless.
+    /// Variables that may hold keys but are passed to commands anyway.
     pub pass_env: Vec<String>,
-    /// Whether proposals of others are built and run without a sandbox.
+    /// Whether proposals from elsewhere are built and run without a sandbox.
     pub no_sandbox: bool,
-    /// Whether to change the source when something was accepted.
+    /// Whether to change the source if a candidate was accepted.
     pub apply: bool,
     /// Seed of the order of runs.
     pub seed: u64,
@@ -125,7 +125,7 @@ pub struct OptimizeRequest {
     pub out: PathBuf,
 }
 
-/// Changes a kernel and proves the change; fails when none was accepted.
+/// Changes a kernel and proves the change; fails if none was accepted.
 pub fn optimize(request: &OptimizeRequest, observer: &dyn Observer) -> Result<Answer, Failure> {
     request.answer(observer)
 }
@@ -225,7 +225,7 @@ impl OptimizeRequest {
             .push(format!("the whole session is in `{}`", self.out.join("session.json").display()).into());
         if session.accepted().count() > 0 && session.applied.is_none() {
             let patch = self.out.join("accepted.diff").display().to_string();
-            report.notes.push(Note::new("the source is as it was", Remedy::Apply(patch)));
+            report.notes.push(Note::new("the source was not changed", Remedy::Apply(patch)));
         }
         Ok(Answer { report, failure: gate(&session) })
     }
@@ -241,7 +241,7 @@ impl OptimizeRequest {
         }
     }
 
-    /// hipcc on the one source file, as nobody said otherwise.
+    /// hipcc on the only source file, if no build is given.
     fn default_build(&self, run: &[String]) -> Result<Vec<String>, Failure> {
         let source = match &self.source {
             Some(source) => source.clone(),
@@ -262,7 +262,7 @@ impl OptimizeRequest {
         };
         let program = self.program.split_whitespace().next().or(run.first().map(String::as_str));
         let program = Path::new(program.unwrap_or_default());
-        // The build runs in a copy of the tree: what lies in the tree is named from there.
+        // The build runs in a copy of the tree: files in the tree are named relative to it.
         let in_tree = |path: &Path| {
             let inside = path.canonicalize().ok().zip(self.tree.canonicalize().ok());
             let inside = inside.and_then(|(path, tree)| path.strip_prefix(tree).ok().map(Path::to_path_buf));
@@ -277,7 +277,7 @@ impl OptimizeRequest {
             let wrong =
                 |why| Failure::input(format!("the golden output `{text}` cannot be understood: {why}"));
             let mut golden = Golden::parse(text, tolerance).map_err(wrong)?;
-            // Programs run elsewhere; what is expected is where the user says.
+            // Programs run elsewhere; the expected file is where the user says.
             if let Some(path) = &mut golden.expected {
                 *path = path
                     .canonicalize()
@@ -291,7 +291,7 @@ impl OptimizeRequest {
     fn input_words(&self, line: &str) -> Result<Vec<String>, Failure> {
         if self.shell {
             return Err(Failure::input("more arguments cannot be given to commands that go through a shell")
-                .with_help("write the arguments into check commands of their own"));
+                .with_help("put the arguments into separate check commands"));
         }
         let words = template::split(line);
         words.ok_or_else(|| {
@@ -363,7 +363,7 @@ fn read_evidence(path: &Path) -> Result<serde_json::Value, Failure> {
     }
 }
 
-/// Fails when nothing was accepted.
+/// Fails if nothing was accepted.
 fn gate(session: &Session) -> Option<Failure> {
     if session.accepted().count() > 0 {
         return None;

@@ -1,4 +1,4 @@
-//! Torch traces that Perfetto shows whole.
+//! Torch traces that Perfetto shows completely.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use report::{Column, HealthCheck, HealthStatus, InputFact, Remedy, Report, Table
 use crate::failure::Failure;
 use crate::observer::{Observer, watched};
 
-/// Name of the output, beside the input unless another is given.
+/// Name of the output, next to the input by default.
 const OUTPUT_STEM: &str = "perfetto_fixed_trace";
 
 /// Which trace to fix.
@@ -19,13 +19,13 @@ pub struct PerfettoFixRequest {
     pub inputs: Vec<PathBuf>,
     /// File or folder to write.
     pub out: Option<PathBuf>,
-    /// Crossings up to this long are trimmed away.
+    /// Overlaps up to this long are trimmed.
     pub snap_ns: i64,
-    /// Whether to leave the lanes of host threads as they are.
+    /// Whether to leave the lanes of host threads unchanged.
     pub gpu_only: bool,
 }
 
-/// Moves crossing slices to lanes of their own; nothing is lost.
+/// Moves overlapping slices to their own lanes; nothing is lost.
 pub fn perfetto_fix(request: &PerfettoFixRequest, observer: &dyn Observer) -> Result<Report, Failure> {
     let (input, bytes) = one_input(&request.inputs)?;
     let target = target(&input, request.out.as_deref());
@@ -40,8 +40,10 @@ pub fn perfetto_fix(request: &PerfettoFixRequest, observer: &dyn Observer) -> Re
 /// The only trace behind the inputs.
 fn one_input(paths: &[PathBuf]) -> Result<(PathBuf, u64), Failure> {
     if paths.iter().any(|path| path.as_os_str() == "-") {
-        return Err(Failure::input("perfetto-fix reads its input twice, standard input can be read once")
-            .with_help("save it to a file first"));
+        return Err(Failure::input(
+            "perfetto-fix reads its input twice, which standard input does not allow",
+        )
+        .with_help("save it to a file first"));
     }
     if let [path] = paths
         && !path.is_dir()
@@ -151,7 +153,7 @@ impl From<Error> for Failure {
         match error {
             Error::NoEvents { .. } => failure.with_help(Remedy::SeeContents),
             Error::Unwritable { .. } | Error::SameFile { .. } => failure.with_help(Remedy::OtherPlace),
-            Error::Changed { .. } => failure.with_help("wait until its writer is done"),
+            Error::Changed { .. } => failure.with_help("wait until the file is completely written"),
             _ => failure,
         }
     }

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::input::write;
 use crate::panels::choose_counters;
 
-/// Where commands are shown for; nothing is written.
+/// Output folder in the shown commands; nothing is written.
 const SHOWN_FOLDER: &str = "rocprof_output/TIME";
 
 /// Which preset to show, for which machine.
@@ -25,7 +25,7 @@ pub struct PresetRequest {
     pub blocks: Vec<String>,
     /// ROCm release whose options are shown.
     pub rocm: Option<String>,
-    /// A run of its own without counters.
+    /// Whether to add a run without counters, for times.
     pub timing: bool,
 }
 
@@ -63,7 +63,7 @@ pub fn preset(request: &PresetRequest) -> Result<Report, Failure> {
     request.answer()
 }
 
-/// Writes a preset's file, to be changed; gives its path.
+/// Writes a preset's file for the user to change; returns its path.
 pub fn copy_preset(name: &str, file: Option<&Path>) -> Result<PathBuf, Failure> {
     let Some(text) = presets::source(name) else {
         let mistake = presets::find(name).err();
@@ -72,7 +72,7 @@ pub fn copy_preset(name: &str, file: Option<&Path>) -> Result<PathBuf, Failure> 
     };
     let path = file.map_or_else(|| format!("{name}.toml").into(), Path::to_path_buf);
     if path.exists() {
-        return Err(Failure::input(format!("`{}` is there already", path.display()))
+        return Err(Failure::input(format!("`{}` already exists", path.display()))
             .with_help("name another file, or remove it first"));
     }
     write(&path, text.as_bytes())?;
@@ -103,7 +103,7 @@ impl PresetRequest {
     }
 }
 
-/// What a preset runs, before it does.
+/// What a preset will run.
 pub(crate) fn plan_report(
     command: &str,
     preset: &Preset,
@@ -216,7 +216,7 @@ fn reasons(prepared: &Prepared) -> Vec<String> {
     reasons.iter().map(|(why, names)| format!("{}: {why}", names.join(", "))).collect()
 }
 
-/// Each counter of the preset with what is counted for it, and why that is another.
+/// Each counter of the preset with the counters collected for it, and why those differ.
 fn counter_rows(preset: &Preset, prepared: &Prepared) -> Vec<(String, Vec<String>, String)> {
     let plan = &prepared.plan;
     let mut rows: Vec<(String, Vec<String>, String)> = Vec::new();
@@ -232,14 +232,14 @@ fn counter_rows(preset: &Preset, prepared: &Prepared) -> Vec<(String, Vec<String
     let anchors = plan.passes.iter().flat_map(|pass| &pass.anchors);
     for anchor in anchors {
         if !rows.iter().any(|(name, _, _)| name == anchor) {
-            let why = "added: tells whether passes saw the same work".to_string();
+            let why = "added: checks that all passes ran the same work".to_string();
             rows.push((anchor.clone(), vec![anchor.clone()], why));
         }
     }
     rows
 }
 
-/// Which files there will be.
+/// The files that will be written.
 fn outputs(preset: &Preset, prepared: &Prepared, folder: &Path) -> String {
     let several = prepared.plan.passes.len() > 1;
     let below = if several { "pass_N/" } else { "" };

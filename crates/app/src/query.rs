@@ -1,4 +1,4 @@
-//! SQL with rocpd's names on any trace.
+//! SQL with rocpd's table names on any trace.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::ops::{self, OpsRequest};
 pub use query::{InterruptHandle, Relation, Session, Value as SqlValue};
 use query::{ResultSet, ValueRef};
 
-/// Opens inputs for statements; `sql` narrows what is read to what they name.
+/// Opens inputs for statements; only what `sql` names is read.
 pub fn open(input: &Input, sql: Option<&str>, observer: &dyn Observer) -> Result<Session, Failure> {
     let session = match input.filters.is_empty() {
         true => watched("reading", observer, |progress| Session::open_for(&input.paths, sql, progress))?,
@@ -28,21 +28,21 @@ pub fn open(input: &Input, sql: Option<&str>, observer: &dyn Observer) -> Result
 /// Tables of `ops` that can be queried.
 const OPS_TABLES: [&str; 2] = ["ops", "modules"];
 
-/// Whether statements may look at what `ops` says, which is computed for them when inputs are opened.
+/// Whether statements may use the tables of `ops`, which are computed when inputs are opened.
 pub fn names_ops(sql: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut words = sql.split(|c| !is_word(c));
     words.any(|word| OPS_TABLES.iter().any(|table| word.eq_ignore_ascii_case(table)))
 }
 
-/// Adds what `ops` says of the inputs, where a statement may look at it.
+/// Adds the tables of `ops`, if a statement may use them.
 fn add_ops(
     session: &Session,
     input: &Input,
     sql: Option<&str>,
     observer: &dyn Observer,
 ) -> Result<(), Failure> {
-    // Standard input cannot be read twice, and tables of the user's own come first.
+    // Standard input cannot be read twice, and the user's own tables take precedence.
     let is_free = || session.relations().iter().all(|relation| !OPS_TABLES.contains(&relation.name.as_str()));
     let is_file = input.paths.iter().all(|path| path.as_os_str() != "-");
     if !sql.is_some_and(names_ops) || !is_file || !is_free() {
@@ -69,7 +69,7 @@ fn sql_value(value: &Value) -> query::Value {
     }
 }
 
-/// A part of the inputs: of rocpd databases the rows of their own tables, of other inputs a trace.
+/// A part of the inputs: for rocpd databases, rows of their own tables; for other inputs, a trace.
 fn open_part(input: &Input, observer: &dyn Observer) -> Result<Session, Failure> {
     let Some(databases) = input.only_databases()? else {
         return Ok(Session::of_trace(Arc::unwrap_or_clone(input.read(&Needs::everything(), observer)?))?);
@@ -77,7 +77,7 @@ fn open_part(input: &Input, observer: &dyn Observer) -> Result<Session, Failure>
     let (trace, part) = input.read_part(observer)?;
     let health = trace.health.clone();
     match Session::of_part(databases, &part, trace.clone()) {
-        // Beyond SQLite's limit of attached databases.
+        // More databases than SQLite can attach.
         Err(query::Error::TooManyForPart { .. }) => Ok(Session::of_trace(Arc::unwrap_or_clone(trace))?),
         Ok(mut session) => {
             session.add_health(health);
@@ -99,30 +99,31 @@ pub fn query(session: &Session, paths: &[PathBuf], sql: &str, limit: usize) -> R
     Ok(report)
 }
 
-/// All rows of a result, for callers that take values as SQLite has them.
+/// All rows of a result, with values as in SQLite.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rows {
-    /// Names of the columns, as the statement has them; none where it gives no rows.
+    /// Names of the columns as in the statement; empty if it returns no rows.
     pub columns: Vec<String>,
     /// The rows.
     pub rows: Vec<Vec<SqlValue>>,
 }
 
-/// Runs statements with values for their `?`, and gives all rows of the last one's result.
+/// Runs statements with values for their `?`, and returns all rows of the last one's result.
 pub fn rows(session: &Session, sql: &str, values: &[SqlValue]) -> Result<Rows, Failure> {
     let mut result = session.run_with(sql, values)?;
     let columns = result.columns().iter().map(|column| column.name.clone()).collect();
     Ok(Rows { columns, rows: result.collect()? })
 }
 
-/// Runs statements and gives the rows of the last one's result in pieces, while they come; false ends it.
+/// Runs statements and passes on the rows of the last result in pieces as they arrive; returning false ends
+/// it.
 pub fn query_pieces(
     session: &Session,
     sql: &str,
     most_rows: usize,
     show: &mut dyn FnMut(&Table, bool) -> bool,
 ) -> Result<(), Failure> {
-    /// Rows held before they are given.
+    /// Rows per piece.
     const PIECE: usize = 4096;
     let mut result = session.run(sql)?;
     let mut piece = empty_table(&result);
@@ -162,13 +163,13 @@ fn empty_table(result: &ResultSet<'_>) -> Table {
     Table::new("result", "Result", columns)
 }
 
-/// Names of columns, each once: the second of one name becomes `name_2`, so that no value hides another.
+/// Column names, each unique: the second `name` becomes `name_2`, so that no value hides another.
 pub(crate) fn distinct(names: &[&str]) -> Vec<String> {
     let mut taken: HashSet<String> = HashSet::new();
     let mut found = Vec::with_capacity(names.len());
     for name in names {
         let numbered = (2..).map(|n| format!("{name}_{n}"));
-        // A name that a later column has of its own is left to it.
+        // A name that a later column really has is kept for it.
         let free = |choice: &String| {
             !taken.contains(choice) && (choice == name || !names.contains(&choice.as_str()))
         };
@@ -179,7 +180,7 @@ pub(crate) fn distinct(names: &[&str]) -> Vec<String> {
     found
 }
 
-/// The first `limit` rows (0: all), and how many there are beyond them.
+/// The first `limit` rows (0: all), and the number of rows beyond them.
 fn collect(result: &mut ResultSet<'_>, limit: usize) -> Result<Table, Failure> {
     let mut table = empty_table(result);
     let width = table.columns.len();
@@ -199,7 +200,7 @@ fn collect(result: &mut ResultSet<'_>, limit: usize) -> Result<Table, Failure> {
 
 fn cell(value: ValueRef<'_>) -> Value {
     match value {
-        // No reason: an `absent` object beside the columns could hide a column of that name.
+        // No reason: an `absent` object next to the columns could hide a column of that name.
         ValueRef::Null => Value::absent(""),
         ValueRef::Integer(n) => Value::Int(n),
         ValueRef::Real(f) => Value::Float(f),
@@ -211,7 +212,7 @@ fn cell(value: ValueRef<'_>) -> Value {
     }
 }
 
-/// The place of bad SQL is drawn under its line.
+/// Shows the position of bad SQL under its line.
 impl From<query::Error> for Failure {
     fn from(error: query::Error) -> Self {
         let mut message = error.to_string();

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::input::Input;
 use crate::observer::Observer;
 
-/// Whose requests to look at.
+/// Which requests to look at.
 #[derive(Clone, Debug, Default)]
 pub struct RequestsRequest {
     /// The traces of all servers.

@@ -30,15 +30,15 @@ pub enum Peaks {
 pub struct RooflineRequest {
     /// The trace.
     pub input: Input,
-    /// The trace that tells the ops and shapes of replayed graphs.
+    /// The trace that has the ops and shapes of replayed graphs.
     pub mapping: Option<PathBuf>,
-    /// What is made of the instances of a counter, if not sums.
+    /// How to combine the instances of a counter, if not by sum.
     pub aggregate: Option<Aggregate>,
     /// Where peaks come from.
     pub peaks: Peaks,
-    /// Picture to draw: .svg or .png.
+    /// Chart to draw: .svg or .png.
     pub out: Option<PathBuf>,
-    /// Architecture or product, where the input does not tell.
+    /// Architecture or product, if the input does not have it.
     pub arch: Option<String>,
     /// Product.
     pub product: Option<String>,
@@ -109,7 +109,7 @@ pub fn roofline(request: &RooflineRequest, observer: &dyn Observer) -> Result<Re
     Ok(report)
 }
 
-/// A run with counters may stand beside one without; of each there is one.
+/// Allows one run with counters next to one without.
 fn one_run_each(trace: &Trace) -> Result<(), Failure> {
     let counted = analysis::counted_sources(trace);
     for side in [true, false] {
@@ -125,7 +125,7 @@ fn one_run_each(trace: &Trace) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes the picture of a report.
+/// Writes the chart of a report.
 fn draw(report: &Report, path: &Path) -> Result<(), Failure> {
     let shown = path.display();
     let Some(chart) = report.charts.first() else {

@@ -26,7 +26,7 @@ pub fn att(paths: &[PathBuf], observer: &dyn Observer) -> Result<Report, Failure
     if let Some(report) = code_facts(paths, observer)? {
         return Ok(report);
     }
-    // What cannot be read at all says so itself.
+    // An unreadable input fails here with its own error.
     let trace = read(paths, &pc_sample_needs(), observer)?;
     if let Some(report) = pc_samples_report(&trace) {
         return Ok(report);
@@ -40,7 +40,7 @@ pub fn att(paths: &[PathBuf], observer: &dyn Observer) -> Result<Report, Failure
     }))
 }
 
-/// What other tools know about the code of kernels, joined to the trace that is given beside them.
+/// What other tools know about the code of kernels, joined to a trace if one is given.
 fn code_facts(paths: &[PathBuf], observer: &dyn Observer) -> Result<Option<Report>, Failure> {
     let (mut facts, mut others) = (Vec::new(), Vec::new());
     for path in paths {
@@ -62,7 +62,7 @@ fn code_facts(paths: &[PathBuf], observer: &dyn Observer) -> Result<Option<Repor
     Ok(Some(code_facts_report(&facts, trace.as_deref())))
 }
 
-/// The thread traces at some paths; none when they are something else.
+/// The thread traces at some paths; empty if they hold something else.
 pub(crate) fn thread_traces(paths: &[PathBuf]) -> Result<Vec<ThreadTrace>, Failure> {
     let found = paths.iter().flat_map(|path| ingest::att::find(path));
     found.map(|path| Ok(ingest::att::read(&path)?)).collect()

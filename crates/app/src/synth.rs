@@ -36,7 +36,7 @@ pub fn synth_disaggregated(
     Ok(files(&written, out))
 }
 
-/// The scenario of two servers with this name, or in this file; none where it is a scenario of ranks.
+/// The scenario of two servers with this name or in this file; `None` if it is a scenario of ranks.
 pub fn disaggregated(name: &str) -> Result<Option<Disaggregated>, Failure> {
     let path = Path::new(name);
     let read = match path.is_file() {
@@ -55,7 +55,7 @@ pub fn scenario_names() -> impl Iterator<Item = &'static str> {
     Scenario::builtin_names().chain(Disaggregated::builtin_names())
 }
 
-/// An example run, and what two commands say of it.
+/// An example run, and the output of two commands on it.
 pub struct Demo {
     /// The trace of the run.
     pub run: PathBuf,
@@ -65,12 +65,12 @@ pub struct Demo {
     pub triage: Report,
 }
 
-/// Makes an example run in a folder and looks at it.
+/// Creates an example run in a folder and looks at it.
 pub fn demo(folder: &Path, observer: &dyn Observer) -> Result<Demo, Failure> {
     let run = example(folder)?;
     let trace = crate::input::read(std::slice::from_ref(&run), &Needs::summary(), observer)?;
     let summary = analysis::summary(&trace, &SummaryOptions::default());
-    // The folder, not the file: the capture trace beside it locates the replayed kernels.
+    // The folder, not the file: the capture trace next to it locates the replayed kernels.
     let triage = triage(&TriageRequest::new(vec![folder.to_path_buf()]), observer)?;
     Ok(Demo { run, summary, triage })
 }
@@ -121,7 +121,7 @@ fn trace_of(generated: &Generated) -> Result<PathBuf, Failure> {
     run.map(|file| file.path.clone()).ok_or_else(|| Failure::input("the simulator wrote no trace"))
 }
 
-/// Makes the example unless it is already there; gives the trace of its run.
+/// Creates the example unless it exists; returns the trace of its run.
 fn example(folder: &Path) -> Result<PathBuf, Failure> {
     let scenario = Scenario::builtin("serving").map_err(|error| Failure::input(error.to_string()))?;
     let options = GenerateOptions {
@@ -132,7 +132,7 @@ fn example(folder: &Path) -> Result<PathBuf, Failure> {
     trace_of(&generate(&options)?)
 }
 
-/// Whether a folder holds an earlier demo and nothing that should be kept.
+/// Whether a folder holds an earlier demo and nothing worth keeping.
 fn is_demo(folder: &Path) -> bool {
     std::fs::read_to_string(folder.join("scenario.toml"))
         .is_ok_and(|text| text.contains("name = \"serving\""))

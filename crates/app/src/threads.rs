@@ -1,36 +1,37 @@
-//! How many threads this process works with, and what they free in the end.
+//! How many threads this process uses, and what they free at the end.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use files::LargeBlocks;
 use rayon::prelude::*;
 
-/// Works with so many threads from now on. Without this it is as many as the process may use: the processors of its
-/// affinity, within the limit of its control group. Results do not depend on it.
+/// Sets the number of threads. The default is what the process may use: the processors of its affinity,
+/// within the limit of its control group. Results do not depend on it.
 ///
-/// Only the first call counts, and only before any work.
+/// Only the first call counts, and only before any work starts.
 pub fn use_threads(threads: usize) {
-    // It fails when the threads are there already, and then they stay.
+    // It fails if the threads exist already, and then they stay.
     let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
 }
 
-/// Frees a value beside the answer, which need not wait until a table of millions of cells is given back piece by piece. Nor
-/// does the program when it ends.
+/// Frees a value in the background, so that neither the answer nor the end of the program waits until a table
+/// of millions of cells is freed piece by piece.
 pub fn free_beside<T: Send + 'static>(value: T) {
     rayon::spawn(move || drop(value));
 }
 
-/// Values that are being given back.
+/// Number of values being freed.
 static GIVEN_BACK: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
 
-/// Drops a value, and gives its columns of millions of rows back to the system on all threads, while the answer is shown.
-/// [`wait_until_given_back`] before the program ends: the system would free what is left on one thread.
+/// Drops a value, and returns its columns of millions of rows to the system on all threads while the answer
+/// is shown. Call [`wait_until_given_back`] before the program ends: the system would free the rest on one
+/// thread.
 pub fn give_back<T>(value: T) {
     let (count, changed) = &GIVEN_BACK;
     let blocks = LargeBlocks::of(value);
     *count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
     rayon::spawn(move || {
-        // What was freed on the way still has its pages.
+        // Memory that was freed before still has its pages.
         rayon::join(
             || blocks.pieces().into_par_iter().for_each(|piece| piece.empty()),
             files::give_back_free,
@@ -41,7 +42,7 @@ pub fn give_back<T>(value: T) {
     });
 }
 
-/// Waits for all that answers gave back; call it when the program ends.
+/// Waits until everything is given back; call it when the program ends.
 pub fn wait_until_given_back() {
     let (count, changed) = &GIVEN_BACK;
     let count = count.lock().unwrap_or_else(PoisonError::into_inner);

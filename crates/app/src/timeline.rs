@@ -1,4 +1,4 @@
-//! Where the time of a run went: contents, totals, timeline, stability.
+//! Where a run spent its time: contents, totals, timeline, stability.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ pub fn info(input: &Input, observer: &dyn Observer) -> Result<Report, Failure> {
     let needs = Needs { python_frames: false, args: ArgNeeds::None, ..Needs::everything() };
     let trace = input.read(&needs, observer)?;
     let mut report = analysis::info(&trace);
-    // A part of a trace lacks the rest of it.
+    // A part of a trace does not have the rest.
     if input.filters.is_empty() {
         let missing = analysis::info::missing_table(&trace, &Completeness::of(&trace));
         report.tables.extend((!missing.rows.is_empty()).then_some(missing));
@@ -44,7 +44,7 @@ pub struct SummaryRequest {
     pub python: bool,
     /// The architecture that the answer is for.
     pub target_arch: Option<String>,
-    /// The scheduler of the cluster that reads a lake; none: this process does.
+    /// The scheduler of the cluster that reads a lake; `None`: this process reads it.
     pub cluster: Option<String>,
 }
 
@@ -83,12 +83,12 @@ pub struct BreakdownRequest {
     pub target_arch: Option<String>,
 }
 
-/// What a timeline is drawn from: idle time is charged to the function that it belongs to.
+/// What drawing a timeline needs: idle time is charged to the function that caused it.
 pub(crate) fn needs() -> Needs {
     Needs { python_frames: true, links: true, syncs: true, memory_allocations: false, ..Needs::summary() }
 }
 
-/// How the GPUs spent their time: timeline, categories, what ran together.
+/// How the GPUs spent their time: timeline, categories, overlap.
 pub fn breakdown(request: &BreakdownRequest, observer: &dyn Observer) -> Result<Report, Failure> {
     let classifier = classifier(request.rules.as_ref())?;
     let trace = request.input.read_classified(&needs(), observer, || classifier.clone())?;
@@ -123,7 +123,7 @@ pub fn stability(input: &Input, observer: &dyn Observer) -> Result<Report, Failu
             return Err(Failure::input(message));
         };
         runs.push(times);
-        // Only what the report names is kept of a run.
+        // Only what the report needs is kept of a run.
         let (sources, health) = (trace.sources.clone(), trace.health.clone());
         traces.push(Trace { sources, health, ..Default::default() });
     }

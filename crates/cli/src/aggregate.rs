@@ -21,7 +21,7 @@ enum How {
 }
 
 impl AggregateArgs {
-    /// As the request wants it; without one, instances are summed.
+    /// The method for the request; by default, instances are summed.
     pub fn request(&self) -> Option<Aggregate> {
         match self.aggregate {
             How::Sum => None,

@@ -21,7 +21,7 @@ fn code(kind: FailureKind) -> u8 {
     }
 }
 
-/// Prints it and gives the exit code.
+/// Prints it and returns the exit code.
 pub fn show(failure: &Failure) -> ExitCode {
     let color = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
     let label = if color { "\x1b[1;31merror\x1b[0m" } else { "error" };

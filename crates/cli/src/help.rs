@@ -99,7 +99,7 @@ mod tests {
         for command in command().get_subcommands() {
             let about = command.get_about().map(|about| about.to_string()).unwrap_or_default();
             assert!(about.chars().count() <= 63, "`{}`: {about}", command.get_name());
-            // Commands to copy may be longer.
+            // Example commands may be longer.
             let text = command.get_after_help().map(|help| help.to_string()).unwrap_or_default();
             for line in text.lines().filter(|line| !line.starts_with("  ")) {
                 assert!(line.chars().count() < 80, "`{}`: {line}", command.get_name());

@@ -1,4 +1,4 @@
-//! Options that several commands share: what to read, and by which rules.
+//! Options that several commands share: what to read, and with which rules.
 
 use std::path::PathBuf;
 
@@ -36,7 +36,7 @@ impl PathArgs {
         app::input::expand(&paths)
     }
 
-    /// All inputs, perhaps none.
+    /// All inputs, possibly none.
     pub fn given(&self) -> Vec<PathBuf> {
         if self.follow {
             app::input::follow_links();
@@ -56,7 +56,7 @@ pub struct InputArgs {
 }
 
 impl InputArgs {
-    /// The same as a request has it.
+    /// The input of a request.
     pub fn request(&self) -> Result<Input, Failure> {
         Ok(Input { paths: self.files.paths()?, filters: self.selection.filters()? })
     }

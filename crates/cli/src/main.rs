@@ -1,4 +1,4 @@
-//! The `rocm-perf` program: arguments in, reports out. No logic of its own.
+//! The `rocm-perf` program: arguments in, reports out. It has no logic of its own.
 
 mod aggregate;
 mod arguments;
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
         }
     };
     app::end_after_answer();
-    // Without the handler an interrupt still ends the program; only partial files would stay.
+    // Without the handler an interrupt still ends the program; partial files would be left, though.
     let _ = ctrlc::set_handler(interrupted);
     let arguments = match help::parse() {
         Ok(arguments) => arguments,

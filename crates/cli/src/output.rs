@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::remedies;
 use crate::values::bytes;
 
-/// Rows of a table shown to people unless `--limit` says otherwise.
+/// Rows of a table shown to people, unless `--limit` is given.
 const DEFAULT_LIMIT: usize = 20;
 /// Width when the output is not a terminal.
 const DEFAULT_WIDTH: usize = 120;
@@ -94,12 +94,12 @@ pub struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// The format, `--json` included.
+    /// The format, including `--json`.
     pub fn format(&self) -> Format {
         if self.json { Format::Json } else { self.format }
     }
 
-    /// Rows to show of a table; 0 for all.
+    /// Rows of a table to show; 0 for all.
     pub fn row_limit(&self) -> usize {
         self.limit.unwrap_or(match self.format() {
             Format::Table | Format::Md => DEFAULT_LIMIT,
@@ -109,7 +109,7 @@ impl OutputArgs {
         })
     }
 
-    /// How the terminal is, or how to write as if to one.
+    /// Options for the terminal, or for writing as if to one.
     pub fn terminal(&self) -> render::TerminalOptions {
         let on_terminal = std::io::stdout().is_terminal();
         let width = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).filter(|c| *c >= 40);
@@ -128,9 +128,9 @@ impl OutputArgs {
         }
     }
 
-    /// Shows a report; fails when `--strict` and its health failed.
+    /// Shows a report; fails with `--strict` if its health checks failed.
     pub fn show(&self, mut report: Report) -> Result<(), Failure> {
-        // When only a part of the trace was read, say so first.
+        // If only a part of the trace was read, say so first.
         let part = report.health.iter().filter(|check| check.id == "selection");
         report.notes.splice(0..0, part.map(|check| check.message.as_str().into()).collect::<Vec<_>>());
         report = self.spoken(report);
@@ -168,7 +168,7 @@ impl OutputArgs {
         print_bytes(&pdf.map_err(|error| Failure::input(format!("cannot make a PDF: {error}")))?)
     }
 
-    /// Shows an answer's report, then fails where it did.
+    /// Shows an answer's report, then fails if the answer did.
     pub fn answer(&self, answer: Answer) -> Result<(), Failure> {
         self.show(answer.report)?;
         answer.failure.map_or(Ok(()), Err)
@@ -180,7 +180,7 @@ impl OutputArgs {
         report
     }
 
-    /// Fails when `--strict` and the report's health failed.
+    /// Fails with `--strict` if the report's health checks failed.
     pub fn gate(&self, report: &Report) -> Result<(), Failure> {
         if self.strict && report.health_status() == HealthStatus::Fail {
             let failed = report.health.iter().find(|check| check.status == HealthStatus::Fail);
@@ -198,7 +198,7 @@ impl OutputArgs {
                 return Err(Failure::input(format!("this report has no table `{name}`"))
                     .with_help(format!("choose one of {}", names.join(", "))));
             }
-            // Who names a table asks for it, detail or not.
+            // A table that is named with `--table` is shown, detail or not.
             report.tables.iter_mut().for_each(|table| table.is_detail = false);
         }
         let limit = self.row_limit();
@@ -233,12 +233,12 @@ fn document(report: &Report) -> Document {
     Document::of(&format!("rocm-perf {}", report.command), env!("CARGO_PKG_VERSION"), report.clone())
 }
 
-/// Text with names of others as it may go to standard output: to a terminal without what acts on it, to a file as it is.
+/// Text with foreign names for standard output: escaped for a terminal, unchanged for a file.
 pub fn shown(text: String) -> String {
     if std::io::stdout().is_terminal() { visible(&text).into_owned() } else { text }
 }
 
-/// Writes to standard output. A reader that went away (`| head`) is no failure.
+/// Writes to standard output. A reader that went away (`| head`) is not a failure.
 pub fn print(text: &str) -> Result<(), Failure> {
     print_bytes(text.as_bytes())
 }

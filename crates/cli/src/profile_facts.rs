@@ -69,7 +69,7 @@ pub struct ProfileFactsArgs {
 }
 
 impl ProfileFactsArgs {
-    /// The same as a request has them.
+    /// The facts for a request.
     pub fn facts(&self) -> ProfileFacts {
         let own = self.clone();
         ProfileFacts {

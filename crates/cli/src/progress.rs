@@ -15,7 +15,7 @@ use report::visible;
 use crate::output::OutputArgs;
 use crate::remedies;
 
-/// Work that takes less shows no bar.
+/// Shorter work shows no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Observer for OutputArgs {

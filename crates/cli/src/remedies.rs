@@ -4,7 +4,7 @@ use app::{NextStep, Remedy};
 
 use crate::selection;
 
-/// What helps where memory does not suffice.
+/// What to do if memory does not suffice.
 pub const MORE_MEMORY: &str = "look at a part of the input, or allow more with `--memory 64G`";
 
 /// A remedy as a line of help, or as the end of a note.
@@ -173,7 +173,7 @@ pub fn words(remedy: &Remedy) -> String {
     text.into()
 }
 
-/// The command that looks closer at a finding.
+/// The command that shows more about a finding.
 fn look_closer(step: &NextStep, trace: &str) -> String {
     if let NextStep::InFile(of_file) = step {
         return look_closer(&of_file.0, &of_file.1);
@@ -196,7 +196,7 @@ fn look_closer(step: &NextStep, trace: &str) -> String {
         NextStep::InFile(_) => ("explain", String::new()),
     };
     let mut line = format!("rocm-perf {command} {trace}{options}");
-    // The same part of the trace; a kernel that the step is about goes before the one asked for.
+    // The same part of the trace; a kernel in the step takes precedence over `--kernel`.
     let asked = selection::asked().iter();
     for given in asked.filter(|given| !options.contains(&format!(" {} ", given.name))) {
         line.push(' ');
@@ -209,7 +209,7 @@ fn look_closer(step: &NextStep, trace: &str) -> String {
     line
 }
 
-/// A word as a shell takes it for one.
+/// A word quoted for a shell if needed.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:=,@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

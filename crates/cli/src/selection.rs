@@ -9,26 +9,27 @@ use clap::{Arg, ArgMatches, Args, Command};
 
 use crate::failure::Failure;
 
-/// Heading of these options. Each option names it: a heading of the group would spread to the command's own options.
+/// Heading of these options. Each option names it: a heading on the group would spread to the command's own
+/// options.
 const PART: &str = "Which part of the trace";
 
-/// Options of this kind that this process was given, as they were typed.
+/// The options of this kind on this command line, as typed.
 static GIVEN: OnceLock<Vec<Given>> = OnceLock::new();
 
 /// An option that selects a part of the trace.
 pub struct Given {
     /// `--kernel`.
     pub name: String,
-    /// Its value, empty for a switch; several are joined by commas where the option takes such.
+    /// Its value, empty for a switch; several are joined by commas if the option accepts that.
     pub value: String,
 }
 
-/// Keeps what was asked for, so that a command that looks closer can be about the same part.
+/// Remembers the selection, so that suggested commands can select the same part.
 pub fn remember(command: &Command, matches: &ArgMatches) {
     let _ = GIVEN.set(given(command, matches));
 }
 
-/// What was asked for.
+/// The remembered selection.
 pub fn asked() -> &'static [Given] {
     GIVEN.get().map_or(&[], Vec::as_slice)
 }
@@ -115,7 +116,7 @@ pub struct SelectionArgs {
 }
 
 impl SelectionArgs {
-    /// The stage patterns of the user's own.
+    /// The user's own stage patterns.
     fn stage_patterns(&self) -> StagePatterns {
         let mut patterns = StagePatterns::default();
         // Each was checked when the command line was read.
@@ -127,7 +128,7 @@ impl SelectionArgs {
         self.overlapping || self.inclusive == Some(false)
     }
 
-    /// The same as a request has them.
+    /// The filters of a request.
     pub fn filters(&self) -> Result<Filters, Failure> {
         let filters = Filters {
             start: edge("--start", &self.start, &self.start_marker)?,
@@ -164,13 +165,13 @@ fn edge(option: &str, time: &Option<String>, marker: &Option<String>) -> Result<
     Ok(Some(Edge::At(moment)))
 }
 
-/// The stage of that name.
+/// The stage with this name.
 fn stage(name: &str) -> Result<Stage, String> {
     Stage::from_name(name)
         .ok_or_else(|| format!("expected one of {}", Stage::ALL.map(Stage::name).join(", ")))
 }
 
-/// A stage pattern that can be used.
+/// A valid stage pattern.
 fn stage_pattern(text: &str) -> Result<String, String> {
     StagePatterns::default().add(text).map(|()| text.to_string()).map_err(|error| error.to_string())
 }

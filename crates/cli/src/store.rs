@@ -8,7 +8,7 @@ use clap::Args;
 use crate::failure::Failure;
 use crate::output::OutputArgs;
 
-/// Names the store where no option does: addresses with a password do not belong on a command line.
+/// Names the store if no option does: addresses with a password do not belong on a command line.
 const DATABASE_VARIABLE: &str = "ROCM_PERF_DB";
 
 /// Which store.
@@ -24,7 +24,7 @@ pub struct StoreArgs {
 }
 
 impl StoreArgs {
-    /// The store that is meant.
+    /// The selected store.
     pub fn place(&self) -> StoreLocation {
         let named = std::env::var(DATABASE_VARIABLE).ok().filter(|name| !name.is_empty());
         StoreLocation { database: self.db.clone().or(named), artifacts: self.artifacts.clone() }
@@ -67,7 +67,7 @@ pub struct AttachArgs {
 }
 
 impl TrialArgs {
-    /// The trial, checked before the work begins; nothing where none is named.
+    /// The trial, checked before the work begins; `None` if no trial is named.
     pub fn target(&self, command: &str) -> Result<Option<Target>, Failure> {
         let (Some(experiment), Some(trial)) = (&self.experiment, &self.trial) else { return Ok(None) };
         let target = Target {
@@ -83,7 +83,7 @@ impl TrialArgs {
     }
 }
 
-/// Attaches a report and files where a trial is named.
+/// Attaches a report and files if a trial is named.
 pub fn attach(
     target: Option<&Target>,
     report: &mut report::Report,

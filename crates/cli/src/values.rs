@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-/// One of a list that is not this program's own.
+/// A choice from a list that another crate defines.
 pub fn choices<T: Copy + Send + Sync + 'static>(
     all: impl Iterator<Item = (PossibleValue, T)>,
 ) -> impl TypedValueParser<Value = T> {
@@ -55,7 +55,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "expected a size such as 500M or 16G".into())
 }
 
-/// A whole number from 1 on.
+/// A whole number of at least 1.
 pub fn at_least_one(text: &str) -> Result<usize, String> {
     text.parse()
         .ok()

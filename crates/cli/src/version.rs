@@ -1,4 +1,4 @@
-//! `--version -v`: which build this is, for reports of problems.
+//! `--version -v`: which build this is, for bug reports.
 
 /// Commit, target, features and dates of the built-in tables, one fact a line.
 pub fn details() -> String {

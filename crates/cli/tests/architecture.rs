@@ -1,5 +1,5 @@
-//! The manifests of the crates against the table "The rooms" in ARCHITECTURE.md, exactly, both ways; how modules use each
-//! other; and that figures are passed on as structs.
+//! Checks the manifests of the crates against the table "The rooms" in ARCHITECTURE.md, exactly, both ways;
+//! how modules use each other; and that figures are passed on as structs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// What each row of the table says: crate, and what it may use. `all above` means the crates of the rows before.
+/// The rows of the table: crate, and what it may use. `all above` means the crates of the rows before.
 fn table(text: &str) -> Rooms {
     let section = text.split("\n## The rooms\n").nth(1).expect("a section `The rooms`");
     let section = section.split("\n## ").next().expect("its text");
@@ -39,7 +39,7 @@ fn dependencies(manifest: &str) -> BTreeSet<String> {
     lines.filter(|line| !line.trim().is_empty() && !line.starts_with('#')).map(name).collect()
 }
 
-/// What each crate really uses of the others.
+/// Which crates each crate really uses.
 fn manifests() -> Rooms {
     let folders = std::fs::read_dir(root().join("crates")).expect("the crates");
     let manifests = folders.flatten().filter_map(|folder| {
@@ -104,7 +104,7 @@ fn every_kind_of_difference_is_found() {
     assert_eq!(dependencies(manifest), BTreeSet::from(["a", "b"].map(String::from)));
 }
 
-/// Every Rust file below a folder: its path below it, and its code without in-file tests and comments.
+/// Every Rust file below a folder: its relative path, and its code without in-file tests and comments.
 fn sources(folder: &Path) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_path_buf()];
@@ -130,7 +130,7 @@ fn sources(folder: &Path) -> Vec<(PathBuf, String)> {
     found
 }
 
-/// What the modules of a crate use of each other: by the first folder or file of each, in-file tests left out.
+/// Which modules of a crate use each other, by the first folder or file of each; without in-file tests.
 fn modules(folder: &Path) -> Rooms {
     let mut uses = Rooms::new();
     for (path, code) in sources(folder) {
@@ -152,7 +152,7 @@ fn modules(folder: &Path) -> Rooms {
     uses
 }
 
-/// A way from a module back to itself.
+/// A path from a module back to itself.
 fn cycle(uses: &Rooms) -> Option<Vec<String>> {
     fn walk(uses: &Rooms, at: &str, way: &mut Vec<String>, done: &mut BTreeSet<String>) -> bool {
         if let Some(first) = way.iter().position(|name| name == at) {
@@ -191,8 +191,8 @@ fn no_modules_from_readers_to_the_app_use_each_other_in_a_circle() {
     assert_eq!(cycle(&round), Some(vec!["b".to_string(), "c".to_string()]));
 }
 
-/// Where code asks a report for a table, or a table for a column, by name. Methods that make a column are called on
-/// `self` or `unit`.
+/// Where code looks up a report's table or a table's column by name. Methods that create a column are called
+/// on `self` or `unit`.
 fn read_back(code: &str) -> Vec<&str> {
     let asks = |line: &&str| {
         let table = line.split(".table(").skip(1).any(|argument| !argument.starts_with(')'));

@@ -1,4 +1,4 @@
-//! `att` on PC samples: as a person sees them, from CSV and from a database, and what holds none.
+//! `att` on PC samples: as a person sees them, from CSV and from a database, and inputs without samples.
 
 use crate::common;
 
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use common::{files, json, rocm_perf, synth};
 
-/// Five samples four times over, of one kernel.
+/// Five samples of one kernel, repeated four times.
 fn samples(folder: &Path) {
     let kernels = "\"Kind\",\"Agent_Id\",\"Queue_Id\",\"Dispatch_Id\",\"Kernel_Name\",\"Correlation_Id\",\
                    \"Start_Timestamp\",\"End_Timestamp\"\n\"KERNEL_DISPATCH\",\"Agent 2\",1,1,\"gemm\",1,0,8000\n";

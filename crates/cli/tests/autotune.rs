@@ -64,7 +64,7 @@ fn lines(folder: &Path) -> usize {
 #[test]
 fn failing_hanging_and_lying_configurations_are_results() {
     let folder = prepared();
-    // At two seconds the user's limit comes before that of the best so far.
+    // After two seconds the user's limit applies before that of the best so far.
     let check = ["--shell", "--check", r#"grep -q "result 42" "$ROCM_PERF_STDOUT""#, "--strategy", "grid"];
     let check = [&check[..], &["--timeout", "2"]].concat();
     let output = autotune(folder.path(), &check).env("COLUMNS", "80").output().expect("it runs");
@@ -101,7 +101,7 @@ fn killed_at_random_moments_it_resumes_and_repeats_nothing() {
     let journal = folder.path().join("rocm-perf-autotune/journal.jsonl");
     let written = || std::fs::read_to_string(&journal).unwrap_or_default().lines().count();
     let mut kills = 0;
-    // Moments are told by how far the journal is, not by the clock: a loaded machine is killed in the midst too.
+    // Kills are timed by the length of the journal, not by the clock: this also works on a loaded machine.
     for (i, more) in [0, 3, 1, 5, 2].into_iter().enumerate() {
         let until = written() + more;
         let mut child = autotune(folder.path(), &options)
@@ -132,7 +132,7 @@ fn killed_at_random_moments_it_resumes_and_repeats_nothing() {
         .collect();
     runs.sort_unstable();
     assert!(runs.windows(2).all(|pair| pair[0] != pair[1]), "a run of the journal was made again: {runs:?}");
-    // Only what was running when it was killed may have run twice.
+    // Only configurations that were running when it was killed may have run twice.
     assert!(
         made <= journal.lines().count() + kills,
         "{made} runs, {} lines, {kills} kills",
@@ -148,7 +148,7 @@ fn killed_at_random_moments_it_resumes_and_repeats_nothing() {
         uninterrupted["result"]["best_config"], whole["result"]["best_config"],
         "kills change nothing"
     );
-    // Another program is never answered from the journal of this one.
+    // The journal of this program never answers for another program.
     std::fs::write(folder.path().join("program.sh"), PROGRAM.replace("1000", "2000")).expect("a program");
     json(&mut autotune(folder.path(), &options));
     assert!(lines(folder.path()) > made);
@@ -291,7 +291,7 @@ fn what_cannot_be_launched_is_left_out_and_a_journal_belongs_to_its_device() {
     assert!(said.contains("has runs on gfx942") && said.contains("but this is gfx90a"), "{said}");
     assert!(said.contains("`--force`"), "{said}");
     assert!(tune(&["--arch", "gfx90a", "--force"]).status.success());
-    // Another shape is another search: nothing of the journal is its own.
+    // Another shape is another search: it takes nothing from the journal.
     let made = lines(folder.path());
     std::fs::write(folder.path().join("space.json"), space.replace("4096", "8192")).expect("a space");
     assert!(tune(&["--arch", "gfx942"]).status.success());

@@ -1,4 +1,4 @@
-//! Builds of `autotune`: side by side with `--jobs`, kept, guarded by the code object they leave, and part of the key.
+//! Builds of `autotune`: parallel with `--jobs`, kept, checked by their code objects, and part of the key.
 
 use crate::common;
 use crate::device_code;
@@ -34,7 +34,7 @@ fn report(output: &Output) -> Value {
 
 const SPACE: &str = r#"{"params": {"N": {"range": [1, 24]}},
     "build": "sh build.sh {N} {build_dir}", "run": "sh run.sh {build_dir}/made"}"#;
-/// Takes longer than starting several does; the 5th of them fails.
+/// Takes longer than starting several builds; the 5th one fails.
 const BUILD: &str = "echo begin build $1 >> log; sleep 0.3; echo end build $1 >> log
 [ $1 = 5 ] && { echo 'error: too many registers' >&2; exit 1; }
 echo $1 > $2/made
@@ -43,7 +43,7 @@ const RUN: &str = "echo begin run >> log; n=$(cat $1); d=$((n - 17)); echo t=$((
                    echo end run >> log
 ";
 
-/// The most builds at once, and all builds, by the log of a search.
+/// The most builds at once, and all builds, from the log of a search.
 fn builds(folder: &Path) -> (usize, Vec<String>) {
     let log = std::fs::read_to_string(folder.join("log")).expect("a log");
     let (mut building, mut most, mut all) = (0usize, 0, Vec::new());
@@ -98,17 +98,17 @@ fn builds_stand_side_by_side_and_the_search_is_the_same() {
     assert!(first.len() <= 16, "what is run again is not built again: {first:?}");
     all.sort_unstable();
     assert!(all.windows(2).all(|pair| pair[0] != pair[1]), "nothing is built twice: {all:?}");
-    // What the best was built to stays, and what `best.json` says runs it.
+    // The build of the best configuration stays, and the command in `best.json` runs it.
     let results = three.path().join("rocm-perf-autotune");
     let kept = std::fs::read_dir(results.join("builds")).expect("builds").flatten();
-    // The mark of a folder of ours lies beside what was built.
+    // The marker of our folders is next to the build.
     let built = kept.filter(|entry| !entry.file_name().to_string_lossy().starts_with('.')).count();
     assert_eq!(built, 1);
     let best: Value =
         serde_json::from_slice(&std::fs::read(results.join("best.json")).expect("best.json")).expect("JSON");
     let made = best["command"][2].as_str().expect("a file");
     assert_eq!(std::fs::read_to_string(made).expect("it was built").trim(), "17");
-    // Nothing is left to run, so that nothing is built.
+    // Nothing is left to run, so nothing is built.
     let before = builds(three.path()).1.len();
     report(&tune(three.path(), &[&options[..], &["--jobs", "3"]].concat()));
     assert_eq!(builds(three.path()).1.len(), before);
@@ -151,7 +151,7 @@ extern \"C\" __global__ void __attribute__((amdgpu_flat_work_group_size(1, BOUND
 #[test]
 fn what_was_built_is_not_run_where_its_code_object_cannot_be_launched() {
     let Some(clang) = device_code::clang() else { return };
-    // Formulas allow all of it; only what was built tells for how many threads that was.
+    // Formulas allow all of it; only the code object shows for how many threads it was built.
     let space = r#"{"params": {"LIVE": [4, 200], "BOUND": [256, 512, 1024], "THREADS": [512, 1024]},
         "constraints": ["LIVE == 4 or BOUND < 1024"], "resources": {"threads": "THREADS"}}"#;
     let built = |name: &str| {
@@ -182,7 +182,7 @@ fn what_was_built_is_not_run_where_its_code_object_cannot_be_launched() {
         }
         skipped.sort_unstable();
         insta::assert_snapshot!("skipped_by_code_object", skipped.join("\n"));
-        // By hand: what has no more threads than its bound.
+        // Computed by hand: configurations with no more threads than their bound.
         let ran = std::fs::read_to_string(folder.path().join("ran")).expect("runs");
         let mut ran: Vec<&str> = ran.lines().collect();
         ran.sort_unstable();
@@ -197,7 +197,7 @@ fn files_that_commands_name_decide_results_wherever_parameters_stand() {
     let run = "echo ran >> log; echo t=$(($1 + $(cat $2)))";
     let ran = |folder: &Path| std::fs::read_to_string(folder.join("log")).unwrap_or_default().lines().count();
     let cases: [&[&str]; 3] = [
-        // What follows the file that is made is read.
+        // Arguments after the generated file are read.
         &[
             "--build-template",
             "sh build.sh -o run{N}.sh data.txt",

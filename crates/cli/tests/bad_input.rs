@@ -1,4 +1,4 @@
-//! Bad input gets one clear line, a hint where there is one, exit code 2 and nothing on standard output.
+//! Bad input gets one clear line, a hint if there is one, exit code 2 and nothing on standard output.
 
 use crate::common;
 
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use common::{rocm_perf, run};
 
-/// Runs and checks the contract of a failure; gives standard error.
+/// Runs a command and checks the contract of a failure; returns standard error.
 fn refused(arguments: &[&str]) -> String {
     let output = run(arguments);
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();

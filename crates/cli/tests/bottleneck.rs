@@ -1,4 +1,4 @@
-//! `bottleneck` as a person sees it: a label with its evidence, and what to collect where nothing is decided.
+//! `bottleneck` as a person sees it: a label with its evidence, and what to collect if nothing is decided.
 
 use crate::common;
 
@@ -15,7 +15,7 @@ fn gpu(folder: &Path, facts: &str) {
     std::fs::write(folder.join("run_agent_info.csv"), format!("{columns}\n1,1,GPU,{facts}\n")).unwrap();
 }
 
-/// The one row of a kernel of 1 ms with these counters.
+/// The only row: a kernel of 1 ms with these counters.
 fn row_of(folder: &Path, grid: u64, vgpr: u32, counters: &[(&str, f64)]) -> serde_json::Value {
     let mut table = String::from(COLUMNS);
     for (counter, value) in counters {
@@ -27,7 +27,7 @@ fn row_of(folder: &Path, grid: u64, vgpr: u32, counters: &[(&str, f64)]) -> serd
     json("bottleneck", &[folder], &[])["tables"]["bottlenecks"][0].clone()
 }
 
-/// A copy kernel of 1 ms on an MI300X at 4.5 TB/s, with the counters of memory traffic alone.
+/// A copy kernel of 1 ms on an MI300X at 4.5 TB/s, with memory traffic counters only.
 fn run(folder: &Path) {
     gpu(folder, "8,304,2100,gfx942,MI300X");
     let mut table = String::from(COLUMNS);
@@ -73,7 +73,7 @@ fn labels_and_what_is_missing_in_80_columns() {
     );
 }
 
-/// One of the eight parts of an MI300X: a cycle of it is counted once, not eight times.
+/// One of the eight partitions of an MI300X: its cycles are counted once, not eight times.
 #[test]
 fn a_partition_is_judged_by_its_own_share_of_the_gpu() {
     let folder = tempfile::tempdir().unwrap();
@@ -89,7 +89,7 @@ fn a_partition_is_judged_by_its_own_share_of_the_gpu() {
     assert!((row["figures"][0]["value"].as_f64().unwrap() - 70.0).abs() < 1e-6, "{row}");
 }
 
-/// 68 registers are none that the hardware gives out: they are 136, so three workgroups fit and not seven.
+/// The hardware does not allocate 68 registers: they are 136, so three workgroups fit and not seven.
 #[test]
 fn halved_registers_of_gfx950_are_doubled_before_grids_are_judged() {
     let folder = tempfile::tempdir().unwrap();
@@ -98,7 +98,7 @@ fn halved_registers_of_gfx950_are_doubled_before_grids_are_judged() {
     assert_eq!(row["label"], "tail", "{row}");
 }
 
-/// Real workloads: a copy at 62 % of the bandwidth that was measured on its GPU, and one whose times were lost.
+/// Real workloads: a copy at 62 % of the measured bandwidth of its GPU, and one without times.
 #[test]
 fn measured_peaks_are_ceilings_and_lost_times_are_named() {
     let Some(data) = shared_data().map(|data| data.join("rocprof_compute")) else { return };
@@ -111,7 +111,7 @@ fn measured_peaks_are_ceilings_and_lost_times_are_named() {
     assert!(report["notes"].to_string().contains("no duration"), "{}", report["notes"]);
 }
 
-/// Cycles of 21 GHz once passed, and each report made another occupancy of them.
+/// Cycles of 21 GHz once passed, and each report computed another occupancy from them.
 #[test]
 fn cycles_of_an_impossible_clock_fail_health_and_give_one_occupancy() {
     let Some(folder) = testing::data("rocprof_compute/no_roof_MI300X_A1") else { return };

@@ -1,4 +1,4 @@
-//! Traces with as many names, GPUs or processes as rows: time and memory of a command stay in proportion.
+//! Traces with as many names, GPUs or processes as rows: time and memory of a command stay proportional.
 
 use crate::common;
 
@@ -6,13 +6,14 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
-/// Enough that work for every pair takes minutes.
+/// Enough that quadratic work takes minutes.
 const MANY: usize = 20_000;
-/// CPU seconds that a command may take without optimisation, and memory.
+/// Limits of a command in an unoptimised build: CPU seconds, and memory.
 const MOST_SECONDS: &str = "30";
 const MOST_MEMORY: &str = "1G";
 
-/// A launch and a kernel for each name or process; two for each GPU, with a gap between them beside all other launches.
+/// A launch and a kernel for each name or process; two for each GPU, with a gap between them next to all
+/// other launches.
 fn trace(folder: &Path, kind: &str) -> std::path::PathBuf {
     let mut text = String::from(
         r#"{"deviceProperties": [{"id": 0, "name": "AMD Instinct MI300X", "numSms": 304}], "traceEvents": ["#,

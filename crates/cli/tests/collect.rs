@@ -14,7 +14,7 @@ use stand_in_rocm::StandIns;
 /// Architectures with tables of counters.
 const ARCHS: [&str; 5] = ["gfx908", "gfx90a", "gfx942", "gfx950", "gfx1100"];
 
-/// Counters of a database as (kernel, grid, place among its like, counter, value).
+/// Counters of a database as (kernel, grid, index among equal launches, counter, value).
 fn counters(database: &Path) -> Vec<(String, i64, i64, String, f64)> {
     let connection = Connection::open(database).expect("a database");
     let sql = "select k.name, k.grid_x, row_number() over (partition by k.name, k.grid_x, c.counter_name order by k.dispatch_id),
@@ -110,7 +110,7 @@ fn merged_passes_hold_what_each_pass_holds() {
     let run = run_json(&out);
     assert_eq!(run["agreement"][0]["matched"], run["agreement"][0]["dispatches"]);
     assert!(run["agreement"][0]["waves_checked"].as_u64().unwrap() > 0);
-    // The folder is one run for every other command, its passes are not repeats.
+    // Other commands see the folder as one run: its passes are not repeats.
     let info = common::json("info", &[&out], &[]);
     assert_eq!(info["inputs"].as_array().unwrap().len(), 1);
 }
@@ -179,7 +179,7 @@ fn every_release_of_the_profiler_gets_its_own_words() {
         let command = run["passes"][0]["command"].to_string();
         assert_eq!(run["status"], "done", "{version}");
         assert_eq!(command.contains("\"rocpd\""), !version.starts_with('6'), "{version}: {command}");
-        // Without `--version` the options tell the release; where they do not, the oldest words are safe.
+        // Without `--version` the options show the release; if they do not, the oldest spelling is safe.
         let older = ["6.2", "6.3", "6.4"].contains(&version);
         assert!(older || !command.contains("counters.txt"), "{version}: {command}");
         assert!(version != "6.2" || command.contains("counters.txt"), "{version}: {command}");
@@ -339,7 +339,7 @@ fn a_copied_preset_runs_and_is_never_overwritten() {
         command.current_dir(folder.path()).args(["presets", "copy", "memory", "mine.toml"]).output().unwrap()
     };
     assert!(copy().status.success());
-    assert!(failed(&copy(), 2).contains("`mine.toml` is there already"));
+    assert!(failed(&copy(), 2).contains("`mine.toml` already exists"));
     let mine = folder.path().join("mine.toml").display().to_string();
     let out = folder.path().join("run");
     succeeded(&lab.collect(
@@ -375,7 +375,7 @@ fn what_a_panel_needs_is_collected_and_shown() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("run");
     let env = [("STAND_IN_ARCH", "gfx942")];
-    // The second has a level that the profiler must be told to add up.
+    // The second one has a level counter that the profiler must accumulate.
     let options = ["--preset", "panels", "--block", "6.1,7.2", "--arch", "gfx942"];
     succeeded(&lab.collect(&env, &out, &options, &[&lab.app("vector_add"), "2"]));
     let shown =

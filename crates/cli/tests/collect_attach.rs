@@ -1,4 +1,4 @@
-//! `collect --attach`: a process that runs already, against the stand-in, which behaves as the real profiler does.
+//! `collect --attach`: attaching to a running process, with a stand-in that behaves like the real profiler.
 
 use crate::lab;
 
@@ -22,7 +22,7 @@ impl Target {
             command.env("ROCP_TOOL_ATTACH", "1");
         }
         let child = command.spawn().expect("the program starts");
-        // Until its first kernels are there.
+        // Waits for its first kernels.
         std::thread::sleep(std::time::Duration::from_millis(300));
         Self { child, _log: log }
     }
@@ -117,7 +117,7 @@ fn the_systems_profiler_is_detached_by_a_line() {
     let Some(lab) = Lab::get() else { return };
     let target = Target::start(lab, true);
     let folder = tempfile::tempdir().unwrap();
-    // Stays until it reads a line and keeps its arguments.
+    // Waits for a line and records its arguments.
     let script = format!("#!/bin/sh\nread line && echo \"$@\" > {}/arguments\n", folder.path().display());
     let program = folder.path().join("rocprof-sys-attach");
     std::fs::write(&program, script).unwrap();

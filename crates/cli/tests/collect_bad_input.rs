@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use common::{files, rocm_perf};
 use lab::{Lab, failed, run_json};
 
-/// A folder that is not there yet.
+/// A folder that does not exist yet.
 fn fresh() -> (tempfile::TempDir, std::path::PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("run");
@@ -34,7 +34,7 @@ fn no_profiler_is_said_before_anything_is_made() {
     assert!(errors.contains("neither rocprofv3 nor rocprof is installed"), "{errors}");
     assert!(errors.contains("ROCM_PATH") && errors.contains(&empty.display().to_string()), "{errors}");
     assert!(!out.exists());
-    // A dry run needs none.
+    // A dry run needs no profiler.
     let output =
         rocm_perf().env("PATH", &empty).args(["collect", "--dry-run", "--", "true"]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -176,7 +176,7 @@ fn the_profilers_own_failures_are_explained() {
 fn counters_that_were_not_recorded_are_told() {
     let Some(lab) = Lab::get() else { return };
     let (_folder, out) = fresh();
-    // The GPU is another than the one that was said.
+    // The GPU is not the one that was given.
     let options = ["--counters", "TCC_EA0_RDREQ_sum,SQ_WAVES", "--arch", "gfx942"];
     let env = [("STAND_IN_ARCH", "gfx90a")];
     lab::succeeded(&lab.collect(&env, &out, &options, &[&lab.app("vector_add"), "2"]));
@@ -243,7 +243,7 @@ fn the_seeds_own_configurations_are_accepted() {
     }
 }
 
-/// Whether a process is there and no zombie.
+/// Whether a process exists and is not a zombie.
 fn lives(pid: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|text| !text.contains(") Z "))
 }

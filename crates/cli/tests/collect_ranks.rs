@@ -134,7 +134,7 @@ struct Slurm {
 }
 
 impl Slurm {
-    /// None, with the reason, when it cannot run here.
+    /// `None`, with the reason printed, if it cannot run here.
     fn start() -> Option<Self> {
         let skipped = |why: &str| {
             testing::skip(why);
@@ -296,7 +296,7 @@ fn a_dry_run_prints_the_job_and_makes_nothing() {
     let output =
         command.args(["--out", "run", "--", "python", "train.py", "--note", "it's"]).output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && told.contains("power is not watched in jobs"), "{told}");
+    assert!(output.status.success() && told.contains("power is not monitored in SLURM jobs"), "{told}");
     let text = String::from_utf8(output.stdout).unwrap();
     let here = folder.path().canonicalize().unwrap().display().to_string();
     let bin = lab.stand_ins.bin().display().to_string();

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use common::{json, rocm_perf, run, shared_data, stdout, synth};
 use serde_json::{Value, json};
 
-/// Runs with seeds from `first` on in `folder/run<i>`, with the kernels that contain a name slowed down.
+/// Runs with seeds from `first` on in `folder/run<i>`, with the kernels whose name contains a text slowed
+/// down.
 fn repeats(folder: &Path, first: u64, count: u64, scale: Option<&str>) -> PathBuf {
     for i in 0..count {
         let seed = (first + i).to_string();
@@ -74,7 +75,7 @@ fn a_slower_kernel_is_named_explained_and_fails_the_gate() {
     );
     assert!(!errors.contains("category:gemm"), "{errors}");
     assert_eq!(gate(&["kernel:fmha>+60%", "category:gemm>+5%", "region:hipLaunch.*>+500%"]).0, Some(0));
-    // The same runs in the other order are faster, by name too.
+    // In reverse order the same runs are faster, also when given by name.
     let named: Vec<String> = (0..3).map(|i| slow.join(format!("run{i}")).display().to_string()).collect();
     let mut arguments = vec!["compare".to_string(), "--format".into(), "json".into(), "--base".into()];
     arguments.extend(named);
@@ -123,7 +124,8 @@ fn gate(sides: [&Path; 2], gate: &str, more: &[&str]) -> (Option<i32>, Value, St
     (output.status.code(), row, errors)
 }
 
-/// A torch trace of `calls` kernels of 10 µs with `gap` µs between them, on a GPU, of a model where one is named.
+/// A torch trace of `calls` kernels of 10 µs with `gap` µs between them, on a GPU, with a model if one is
+/// named.
 fn trace_of(path: &Path, gpu: &str, model: &str, calls: usize, gap: f64) {
     let mut events: Vec<Value> = (0..calls)
         .map(|i| {
@@ -207,7 +209,7 @@ fn other_gpus_and_models_are_refused_unless_forced() {
     trace_of(&candidate, "NVIDIA B300", "LlamaForCausalLM", 50, 10.0);
     let errors = refused(&["compare", paths[0], paths[1]]);
     assert!(
-        errors.contains("different GPU (MI300X → NVIDIA B300)") && errors.contains("--force"),
+        errors.contains("differ in GPU (MI300X → NVIDIA B300)") && errors.contains("--force"),
         "{errors}"
     );
     trace_of(&candidate, "AMD Instinct MI300X", "Qwen3ForCausalLM", 50, 11.0);
@@ -232,7 +234,7 @@ fn a_kernel_called_151_times_and_then_once_is_not_inconclusive() {
         (&json!("calls changed"), &json!("151 → 1")),
         "{row}"
     );
-    // With samples on both sides the statistics speak.
+    // With samples on both sides, statistics decide.
     trace_of(&candidate, "AMD Instinct MI300X", "LlamaForCausalLM", 75, 1.0);
     let report = json("compare", &[&base, &candidate], &[]);
     let row = &rows(&report, "kernels")[0];
@@ -294,8 +296,8 @@ fn bad_gates_and_bad_sides_are_refused() {
     assert_eq!(one.status.code(), Some(2));
 }
 
-/// TraceLens' report diff counts kernels that are linked to a launch; ours counts all, so its sums over names are
-/// compared with those of `compare` where every call of the name is linked on that side.
+/// TraceLens' report diff only counts kernels that are linked to a launch; ours counts all, so its sums over
+/// names are compared with those of `compare` if every call of the name is linked on that side.
 #[test]
 fn real_traces_of_two_vendors_have_the_sums_of_tracelens() {
     let Some(data) = shared_data() else { return };
@@ -303,7 +305,7 @@ fn real_traces_of_two_vendors_have_the_sums_of_tracelens() {
     let (h100, mi300) = (traces.join("h100_qwen1.5-0.5b.json.gz"), traces.join("mi300_qwen1.5-0.5b.json.gz"));
     let paths = [h100.to_str().expect("a path"), mi300.to_str().expect("a path")];
     let errors = refused(&["compare", paths[0], paths[1]]);
-    assert!(errors.contains("different GPU (") && errors.contains("--force"), "{errors}");
+    assert!(errors.contains("differ in GPU (") && errors.contains("--force"), "{errors}");
     let report = json("compare", &[&h100, &mi300], &["--force"]);
     assert!(report["findings"].to_string().contains("not comparable: different GPU"));
     let expected = traces.join("expected/compare_h100_vs_mi300_qwen/kernel_summary.csv");

@@ -1,4 +1,5 @@
-//! Traces that lack GPU work: the check `complete` says so, the verdict is not trusted, and `--strict` fails.
+//! Traces that lack GPU work: the check `complete` reports it, the verdict is not trusted, and `--strict`
+//! fails.
 
 use crate::common;
 

@@ -107,7 +107,7 @@ fn optimize_needed_a_build_command() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("k.hip"), "__global__ void f(float* x) { x[0] = 1; }\nint main() {}\n")
         .unwrap();
-    // A compiler that says how it was called.
+    // A compiler that prints how it was called.
     let hipcc = folder.path().join("bin/hipcc");
     std::fs::create_dir(folder.path().join("bin")).unwrap();
     std::fs::write(&hipcc, "#!/bin/sh\necho called with \"$@\" >&2\nexit 1\n").unwrap();

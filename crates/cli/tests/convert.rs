@@ -1,4 +1,5 @@
-//! `convert` end to end: files where they are asked for, nothing replaced unasked, nothing left by a failure.
+//! `convert` end to end: files where the user wants them, nothing overwritten by default, nothing left by a
+//! failure.
 
 use crate::common;
 
@@ -120,7 +121,7 @@ fn a_failure_is_one_line_and_leaves_nothing() {
     let database = database(&folder.path().join("run")).display().to_string();
     let file = folder.path().join("file");
     std::fs::write(&file, b"no folder").expect("a file");
-    // A limit of one block on files stands for a full disk.
+    // A limit of one block on file sizes simulates a full disk.
     let limited = "trap '' XFSZ; ulimit -f 1; exec \"$@\"";
     for format in ["csv", "pftrace", "otf2", "chrome", "rocpd"] {
         let blocked = file.join("out/").display().to_string();
@@ -167,7 +168,7 @@ fn check_failure(output: &std::process::Output, format: &str) {
     assert!(output.stdout.is_empty());
 }
 
-/// A Perfetto trace tells the same run as the database that it was made from.
+/// A Perfetto trace shows the same run as the database that it was made from.
 #[test]
 fn perfetto_traces_are_read_back() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -219,7 +220,7 @@ fn an_otf2_archive_never_replaces_a_folder_that_holds_the_input_or_foreign_files
     std::fs::remove_file(&input).expect("removed");
     refused(&database, "did not write it");
     assert_eq!(names(&run_folder), ["notes.txt"]);
-    // One of ours may be replaced, until something else lies in it.
+    // One of ours may be replaced, until something else is in it.
     std::fs::remove_dir_all(&run_folder).expect("removed");
     for _ in 0..2 {
         stdout(&["convert", &database.to_string_lossy(), "--to", "otf2", "--out", &anchor, "--force"]);

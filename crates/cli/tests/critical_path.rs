@@ -95,7 +95,7 @@ fn questions_that_cannot_be_answered_say_why() {
         ("/a(/=1", "is not a regular expression"),
         ("op:no_such_op=0", "no op, annotation or range of the host is called `no_such_op`"),
         ("module:NoSuchModule=0", "no `nn.Module` of the run is called `NoSuchModule`"),
-        ("stage:decode=0.5", "nothing in the run is of the stage `decode`"),
+        ("stage:decode=0.5", "the run has no stage `decode`"),
         ("clock=0", "has no factor of at least 0"),
     ] {
         let output = run(&["critical-path", &input, "--what-if", question]);

@@ -10,7 +10,7 @@ use common::rocm_perf;
 use serde_json::Value;
 use testing::browser::{ACCESSIBILITY, Browser};
 
-/// A server of its own.
+/// A server for one test.
 struct Server {
     process: Child,
     url: String,
@@ -31,7 +31,7 @@ impl Server {
         Self { process, url: line.trim().trim_end_matches('/').to_string() }
     }
 
-    /// The status and the body of an answer, without a browser.
+    /// The status and the body of a response, without a browser.
     fn get(&self, path: &str) -> (String, Vec<u8>) {
         let host = self.url.trim_start_matches("http://");
         let mut stream = std::net::TcpStream::connect(host).expect("the server answers");
@@ -62,7 +62,7 @@ fn done(command: &mut Command) {
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A kernel name that would run as a script if it were not taken as text.
+/// A kernel name that would run as a script if it were not escaped.
 const HOSTILE: &str = "<img src=x onerror=document.title='owned'>&<script>document.title='owned'</script>";
 
 /// A store with a triage of a real trace, two tunings, a regression, and names that are hostile.
@@ -189,7 +189,7 @@ fn a_team_finds_sorts_filters_compares_answers_and_downloads() {
     let csv = String::from_utf8(csv).expect("UTF-8");
     assert_eq!(csv.lines().count(), rows.len() + 1, "{csv}");
 
-    // Download the artifact: byte by byte what was attached.
+    // Download the artifact: the same bytes that were attached.
     let (head, bytes) = server.get("/experiments/minitoy/trials/first/artifacts/kernel_table.json");
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
     assert_eq!(bytes, std::fs::read(folder.path().join("artifacts/kernel_table.json")).expect("the file"));

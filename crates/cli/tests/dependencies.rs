@@ -1,10 +1,10 @@
-//! Every dependency comes from the registry and under a licence that we accept.
+//! Every dependency comes from the registry and has a licence that we accept.
 
 use std::process::Command;
 
 use serde_json::Value;
 
-/// Licences that may be linked into an MIT program without further duties than naming them.
+/// Licences that may be linked into an MIT program with no other duty than naming them.
 const ACCEPTED: &[&str] = &[
     "MIT",
     "Apache-2.0",

@@ -1,4 +1,4 @@
-//! Releases: packages hold all that they should, twice the same bytes, and the static binary needs nothing else.
+//! Releases: packages are complete and reproducible, and the static binary needs nothing else.
 
 use crate::common;
 
@@ -96,6 +96,6 @@ fn the_static_binary_runs_in_a_root_with_nothing_but_the_archive() {
     let summary = run(&mut bare(&["summary", "/tmp/run", "--format", "json", "--memory", "1G"]));
     let report: serde_json::Value = serde_json::from_str(&summary).expect("a report");
     assert!(!report["tables"]["kernels"].is_null(), "{summary}");
-    // A report is of one run; the folder holds two recordings.
+    // A report covers one run; the folder holds two recordings.
     run(&mut bare(&["-q", "report", "/tmp/run/rocpd", "-o", "/tmp/report.pdf"]));
 }

@@ -84,7 +84,7 @@ fn the_doctor_no_longer_keeps_preflight_clocks_and_image_from_the_artifacts() {
     assert_eq!(told["preflight_passed"], false);
     assert_eq!(told["gpu_clocks_mhz"], serde_json::json!({"0": 2100}));
     assert_eq!(told["field_sources"]["preflight_passed"], "`checks.json`");
-    // What a collection recorded beside its traces is found without being named.
+    // Records of a collection next to its traces are found without being named.
     let run = serde_json::json!({
         "preflight_passed": true, "gpu_clocks_mhz": {"0": 1900}, "base_image": "rocm/vllm:1"
     });

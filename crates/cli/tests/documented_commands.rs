@@ -1,4 +1,5 @@
-//! Every command line in README.md and docs runs, on inputs of the names that it uses, or at least has real options.
+//! Every command line in README.md and docs runs on inputs with the names that it uses, or at least has real
+//! options.
 
 use crate::common;
 use crate::panels_maker;
@@ -8,11 +9,11 @@ use std::process::{Command, Output};
 
 use common::{SMALL_TORCH, files, rocm_perf, synth};
 
-/// Commands that need a GPU, a server, a browser or hours: their options are checked, they are not run.
+/// Commands that need a GPU, a server, a browser or hours: only their options are checked.
 const PARSED: [&str; 10] =
     ["autotune", "capture", "collect", "doctor", "experiment", "mcp", "open", "optimize", "profile", "serve"];
 
-/// A command line and where it stands.
+/// A command line and its place.
 struct Line {
     place: String,
     text: String,
@@ -22,7 +23,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The lines of fenced blocks that call the program, `$ ` taken away.
+/// The lines of fenced blocks that call the program, without `$ `.
 fn calls(name: &str, document: &str) -> Vec<Line> {
     let (mut fenced, mut found) = (false, Vec::new());
     for (at, line) in document.lines().enumerate() {
@@ -39,7 +40,7 @@ fn calls(name: &str, document: &str) -> Vec<Line> {
     found
 }
 
-/// A line of shell cut at unquoted `separator`s; what follows an unquoted ` #` is a remark and gone.
+/// A shell line split at unquoted `separator`s, without a comment after an unquoted ` #`.
 fn parts(line: &str, separator: &str) -> Vec<String> {
     let (mut quoted, mut parts) = (false, vec![String::new()]);
     let mut rest = line;
@@ -121,7 +122,7 @@ impl Lab {
         self.folder.path().join("inputs").join(name)
     }
 
-    /// Gives an input further names.
+    /// Adds more names for an input.
     fn copy(&self, from: impl AsRef<Path>, to: &[&str]) {
         for name in to {
             let to = self.input(name);
@@ -130,7 +131,7 @@ impl Lab {
         }
     }
 
-    /// A folder of the inputs' own for one line; files are shared, as nothing changes its inputs.
+    /// A fresh folder of inputs for one line; files are shared, as nothing changes its inputs.
     fn fresh(&self) -> tempfile::TempDir {
         let fresh = tempfile::tempdir_in(self.folder.path()).expect("a folder");
         let inputs = self.input("");
@@ -159,14 +160,14 @@ fn problem(lab: &Lab, line: &str) -> Option<String> {
     for call in parts(line, " && ") {
         let words: Vec<&str> = call.split_whitespace().collect();
         let name = *words.get(1)?;
-        // Lakes are a feature with tests of its own.
+        // Lakes are a feature with separate tests.
         let output = if PARSED.contains(&name) || call.contains("LAKE") {
             let ours = &parts(&call, " -- ")[0];
             lab.shell(folder.path(), &format!("{ours} --help"))
         } else {
             for pair in words.windows(2).filter(|pair| ["-o", "--out", "-d", "--package"].contains(&pair[0]))
             {
-                // What a line writes is not there before it, although another line may read it.
+                // The output of a line must not exist before it runs, although another line may read it.
                 let target = folder.path().join(pair[1]);
                 let _ = if target.is_dir() {
                     std::fs::remove_dir_all(target)
@@ -175,7 +176,7 @@ fn problem(lab: &Lab, line: &str) -> Option<String> {
                 };
             }
             if ["panels", "roofline"].contains(&name) {
-                // They need counters, or the shapes of ops.
+                // These need counters, or the shapes of ops.
                 let with = [
                     ("counters.db", "4711_results.db"),
                     ("counters.db", "run.db"),
@@ -188,7 +189,7 @@ fn problem(lab: &Lab, line: &str) -> Option<String> {
             }
             lab.shell(folder.path(), &call.replace("1GB", "1MB"))
         };
-        // A gate may fail here: the runs are made up.
+        // A gate may fail here: the runs are generated.
         let gate = call.contains("--fail-on") && output.status.code() == Some(1);
         if !output.status.success() && !gate {
             return Some(format!("{call}\n{}", String::from_utf8_lossy(&output.stderr)));
@@ -215,7 +216,7 @@ fn every_documented_command_runs() {
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
         let text = std::fs::read_to_string(&path).expect("a document");
         for line in calls(&name, &text) {
-            // Parquet is a feature that this binary may be without.
+            // This binary may be built without Parquet.
             if line.text.contains("parquet") && !cfg!(feature = "parquet") {
                 testing::skip("built without Parquet");
                 continue;

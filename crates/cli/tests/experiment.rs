@@ -51,7 +51,7 @@ fn a_trace_becomes_a_trial_with_the_output_of_each_analysis() {
     let again = json(at, &["experiment", "attach", "decode", "t1", "run/serving.rank0.json"]);
     let changed = again["tables"]["attached"].as_array().expect("rows").iter();
     assert_eq!(changed.filter(|row| row["status"] != "unchanged").count(), 0);
-    // A command attaches by itself, and makes the experiment where it is new.
+    // A command attaches its own result, and creates the experiment if it is new.
     let triage = [
         "triage",
         "run/serving.rank0.json",

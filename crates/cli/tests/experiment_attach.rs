@@ -1,4 +1,4 @@
-//! Commands that attach their own result: each of them, with what a trial gets of it, and how far it was meanwhile.
+//! Commands that attach their own result: what a trial gets from each of them, and their progress meanwhile.
 
 use crate::common;
 use crate::lab;
@@ -12,7 +12,8 @@ use lab::Lab;
 use serde_json::Value;
 use stand_in_serving::{Config, Framework, StandIn};
 
-/// Asks a command to attach to the trial `t` of the experiment `e`, and gives the names of the trial's files.
+/// Runs a command that attaches to the trial `t` of the experiment `e`; returns the names of the trial's
+/// files.
 fn attached(command: &mut Command, folder: &Path) -> Vec<String> {
     let database = folder.join("store.db");
     let output = command
@@ -35,7 +36,7 @@ fn trial(folder: &Path) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// The last word of a command about how far it is.
+/// The last progress that a command recorded.
 fn last_word(folder: &Path) -> (String, i64, Option<i64>, bool) {
     let store = rusqlite::Connection::open(folder.join("store.db")).expect("a store");
     let sql = "SELECT kind, done, total, ended FROM progress";

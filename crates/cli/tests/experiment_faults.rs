@@ -24,7 +24,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Artifacts and metrics of a trial, as the store tells them; none where there is no such trial.
+/// Artifacts and metrics of a trial in the store; `None` if there is no such trial.
 fn trial(folder: &Path, name: &str) -> Option<(usize, usize)> {
     let output = experiment(folder, &["show", "e", name, "--json"]).output().expect("it runs");
     let shown: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
@@ -50,7 +50,7 @@ fn an_attach_that_hits_a_fault_is_there_whole_or_not_at_all() {
             let name = format!("t{number}");
             let mut command =
                 experiment(&at, &["attach", "e", &name, "a.txt", "b.txt", "--metric", "latency=1ms"]);
-            // Another content each time, so that something is written.
+            // Different content each time, so that something is written.
             std::fs::write(at.join("a.txt"), name.repeat(10_000)).expect("a file");
             let store = at.join("store");
             let (output, happened) = Fault { call, at: place, below: &store, errno }.run(&mut command, &at);
@@ -65,7 +65,7 @@ fn an_attach_that_hits_a_fault_is_there_whole_or_not_at_all() {
                 }
                 None => panic!("{what}"),
             }
-            // Room again: the same attach succeeds, and changes nothing where it was whole.
+            // With room again, the same attach succeeds, and changes nothing if it was complete.
             if happened {
                 let arguments = ["attach", "e", &name, "a.txt", "b.txt", "--metric", "latency=1ms"];
                 let again = experiment(&at, &arguments).output().expect("it runs");

@@ -1,4 +1,4 @@
-//! `experiment push`: what a server gets, when it is sent again, and what the user hears.
+//! `experiment push`: what a server gets, when it is sent again, and what the user sees.
 
 use crate::common;
 
@@ -18,7 +18,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A server that answers uploads as told, and keeps what it was sent.
+/// A server that answers uploads with given statuses, and keeps what it received.
 mod server {
     use std::io::{BufRead, BufReader, Read, Write};
     use std::net::TcpListener;
@@ -30,7 +30,7 @@ mod server {
         pub body: Vec<u8>,
     }
 
-    /// Answers requests in turn with these statuses; gives its address and what it was asked.
+    /// Answers requests with these statuses in order; returns its address and the requests.
     pub fn start(statuses: &'static [(u16, &'static str)]) -> (String, Arc<Mutex<Vec<Asked>>>) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));

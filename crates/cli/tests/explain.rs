@@ -149,7 +149,7 @@ fn several_runs_are_not_taken_for_one() {
         synth(&out, &["--scenario", "clean", "--steps", "2", "--to", "torch", "--seed", seed]);
     }
     let error = error(&["explain", &folder.path().display().to_string()]);
-    assert!(error.contains("there are 2 runs and explain looks at one"), "{error}");
+    assert!(error.contains("explain needs one run, but there are 2 runs"), "{error}");
 }
 
 #[test]

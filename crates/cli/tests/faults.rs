@@ -1,4 +1,5 @@
-//! What writing commands leave when a call to the system fails: the old output or the new one, never half of one.
+//! What writing commands leave behind if a system call fails: the old output or the new one, never half of
+//! one.
 //!
 //! A library that is loaded before the C library fails the n-th write, sync, rename, creation, read, mapping or start of
 //! a program. `n` is swept; `ROCM_PERF_FAULTS=all` (in `scripts/faults`) tries every `n`.
@@ -14,13 +15,14 @@ use std::process::Command;
 use common::{files, rocm_perf};
 use injected::{EAGAIN, EIO, ENOSPC, Fault, interposer, sweep};
 
-/// A command that writes, and where.
+/// A command that writes, and what it writes.
 struct Writing {
     name: &'static str,
     arguments: Vec<String>,
     /// The file or folder that it makes.
     target: &'static str,
-    /// Whether it writes files one after the other: each is whole, and some may be missing or of the run before.
+    /// Whether it writes several files one by one: each is whole, but some may be missing or from an earlier
+    /// run.
     several: bool,
 }
 
@@ -45,7 +47,7 @@ fn check(writing: &Writing, call: &'static str, errno: i32, of_output: bool) {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path().canonicalize().unwrap();
     let (inputs, out) = (folder.join("in"), folder.join("out"));
-    // Of several inputs those that can be read are converted, and the others named; so one where the input fails.
+    // Of several inputs, the readable ones are converted and the others named; so use one if the input fails.
     let ranks = if of_output { "2" } else { "1" };
     let format = if writing.arguments.contains(&"TORCH".into()) { "torch" } else { "rocpd" };
     common::synth(&inputs, &["--kernels", "40", "--to", format, "--ranks", ranks]);
@@ -70,14 +72,14 @@ fn check(writing: &Writing, call: &'static str, errno: i32, of_output: bool) {
     let whole = state(&out);
     assert!(out.join(writing.target).exists(), "{}", writing.name);
     assert!(run(&[]).output().unwrap().status.success(), "{}", writing.name);
-    // Some outputs tell when they were made.
+    // Some outputs contain the time of writing.
     let second = state(&out);
     let is_whole = |(path, bytes): (&PathBuf, &Vec<u8>)| match (whole.get(path), second.get(path)) {
         (Some(first), Some(second)) => first != second || bytes == first,
         _ => false,
     };
     for at in sweep() {
-        // Once over an old output, once over nothing.
+        // Once over an old output, once without one.
         for over in [true, false] {
             let _ = std::fs::remove_dir_all(&out);
             std::fs::create_dir(&out).unwrap();
@@ -87,7 +89,7 @@ fn check(writing: &Writing, call: &'static str, errno: i32, of_output: bool) {
             let before = state(&out);
             let below = if of_output { &out } else { &inputs };
             let (output, happened) = Fault { call, at, below, errno }.run(&mut run(&[]), &folder);
-            // A file over an old one changes places with it and is not renamed.
+            // A file that replaces an old one is exchanged with it, not renamed.
             if !happened && over {
                 continue;
             }
@@ -173,7 +175,7 @@ fn a_failed_read_or_mapping_of_the_input_leaves_the_old_output_or_the_new_one() 
     }
 }
 
-/// Fails the n-th start of a program until there is none; `whole` says what a run may leave.
+/// Fails the n-th program start until there is none; `whole` checks what a run may leave.
 fn check_starts(make: &dyn Fn() -> Command, folder: &Path, whole: &dyn Fn(bool)) {
     for at in sweep() {
         let fault = Fault { call: "spawn", at, below: folder, errno: EAGAIN };

@@ -1,4 +1,4 @@
-//! `summary` on real traces equals lists that were made without us: counts exactly, times to a nanosecond an event.
+//! `summary` on real traces equals independent lists: counts exactly, times to a nanosecond per event.
 
 use crate::common;
 
@@ -56,7 +56,7 @@ fn listed(path: &Path) -> (Totals, Totals) {
     (kernels, copies)
 }
 
-/// A table of the report; names as the lists write them.
+/// A table of the report, with names as in the lists.
 fn reported(report: &serde_json::Value, table: &str) -> Totals {
     let mut totals = Totals::new();
     for row in report["tables"][table].as_array().into_iter().flatten() {
@@ -92,7 +92,7 @@ fn every_real_trace_equals_its_golden_list() {
     }
 }
 
-/// A CSV reader that is not ours: names in these files are quoted and hold commas.
+/// An independent CSV reader: names in these files are quoted and contain commas.
 fn csv_rows(text: &str) -> Vec<Vec<String>> {
     let mut rows = vec![vec![String::new()]];
     let (mut quoted, mut chars) = (false, text.chars().peekable());
@@ -125,7 +125,8 @@ fn rocprofv3_json_equals_the_peer_s_kernel_summary() {
         let place = rows[0].iter().position(|heading| heading.contains(part));
         place.unwrap_or_else(|| panic!("no {part} in {:?}", rows[0]))
     };
-    // The peer shortens names (many kernels share one) and labels nanoseconds as microseconds: sums are what compares.
+    // The peer shortens names (many kernels share one) and labels nanoseconds as microseconds: only sums
+    // compare.
     let (count, total) = (column("Count"), column("Total Kernel Time"));
     let cell = |row: &[String], column: usize| row[column].parse::<f64>().expect("a number");
     let calls: f64 = rows[1..].iter().map(|row| cell(row, count)).sum();

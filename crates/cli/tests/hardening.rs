@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use common::{rocm_perf, run};
 use lab::Lab;
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
@@ -29,7 +29,7 @@ fn g8_a_killed_collect_ends_its_application_and_the_next_one_says_so() {
     let Some(lab) = Lab::get() else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let (pids, runs_folder) = (folder.path().join("pids"), folder.path().join("runs"));
-    // A process of a process: the parent-death signal alone would miss it.
+    // A grandchild process: the parent-death signal alone would miss it.
     let script = format!("sleep 300 & echo $! > {0}.new; mv {0}.new {0}; wait", pids.display());
     let mut command = lab.rocm_perf();
     command.args(["collect", "-q", "--out"]).arg(runs_folder.join("one")).args(["--", "sh", "-c", &script]);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use common::{files, rocm_perf};
 
-/// Interrupts a command once it writes below a folder; nothing may be left there but what was there before.
+/// Interrupts a command once it writes below a folder; only what was there before may be left.
 fn interrupt(mut child: Child, out: &Path) {
     let began = Instant::now();
     while !out.is_dir() || files(out, ".partial").is_empty() {

@@ -1,4 +1,4 @@
-//! `lake`, and what reads lakes: with the engine what a person sees, without it what to do.
+//! `lake`, and commands that read lakes: what a person sees with the engine, and what to do without it.
 
 mod common;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ fn a_cluster_without_its_client_or_without_a_lake_is_named() {
         .unwrap();
     let output = ask(&folder.path().join("lake"));
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
-    // Beside the binary there may be a client that was built for other tests.
+    // Next to the binary there may be a client that was built for other tests.
     let errors = text(&output.stderr);
     assert!(errors.contains("cannot be started") || errors.contains("does not answer"), "{errors}");
 }
@@ -70,7 +70,7 @@ mod with_engine {
         lake
     }
 
-    /// Output without what differs from place to place.
+    /// Output without the parts that differ between machines.
     fn shown(folder: &Path, arguments: &[&str]) -> String {
         let output = rocm_perf().current_dir(folder).args(arguments).output().unwrap();
         format!("{}{}", text(&output.stdout), text(&output.stderr))
@@ -88,7 +88,7 @@ mod with_engine {
         let csv = shown(folder.path(), &["query", "LAKE", "--sql", sql, "--format", "csv", "--limit", "2"]);
         let wrong = shown(folder.path(), &["query", "LAKE", "--sql", "DROP TABLE kernels"]);
         let check = shown(folder.path(), &["lake", "check", "LAKE"]);
-        // Sizes of files depend on the library that writes them.
+        // File sizes depend on the library that writes them.
         let info = info.lines().next().unwrap_or_default();
         insta::assert_snapshot!([info, &kernels, &rows, &csv, &wrong, &check].join("\n"));
     }
@@ -134,7 +134,7 @@ mod with_engine {
             std::thread::sleep(std::time::Duration::from_millis(delay));
             build.kill().unwrap();
             build.wait().unwrap();
-            // What can be seen of it is right.
+            // Whatever is visible must be right.
             if Path::new(&killed).join("lake.json").is_file() {
                 let seen = rows(&killed);
                 assert!(

@@ -19,7 +19,7 @@ fn traces() -> tempfile::TempDir {
     folder
 }
 
-/// Ends a server whatever becomes of the test.
+/// Ends a server however the test ends.
 struct Running(Child);
 
 impl Drop for Running {
@@ -43,7 +43,7 @@ fn http(root: &Path) -> (Running, String) {
     (Running(child), url)
 }
 
-/// One request, and all that comes back.
+/// Sends one request and returns the whole response.
 fn send(url: &str, headers: &str, body: &Value) -> String {
     let address = url.trim_start_matches("http://").split('/').next().expect("an address");
     let mut stream = TcpStream::connect(address).expect("a connection");
@@ -73,7 +73,7 @@ struct Lines {
 }
 
 impl Lines {
-    /// A session that was greeted.
+    /// A session after the handshake.
     fn greeted(root: &Path) -> Self {
         let mut command = rocm_perf();
         command.arg("mcp").arg("--root").arg(root);
@@ -130,7 +130,7 @@ fn a_crash_fails_the_call_it_happens_in_and_the_session_goes_on() {
     let mut session = Lines::greeted(folder.path());
     session.open_trace(2);
     assert_eq!(session.heard()["result"]["isError"], false);
-    // A worker that is held up has no answer when it is killed.
+    // A stalled worker has not answered when it is killed.
     let worker = worker_of(session.child.0.id());
     signal("STOP", worker);
     session.open_trace(3);
@@ -140,7 +140,7 @@ fn a_crash_fails_the_call_it_happens_in_and_the_session_goes_on() {
     let (call, list) = (session.heard(), session.heard());
     assert_eq!((&call["id"], &call["result"]["isError"]), (&json!(3), &json!(true)));
     assert_eq!((&list["id"], &list["error"]["code"]), (&json!(4), &json!(-32603)));
-    // The next worker was greeted, without a second answer to the client's greeting.
+    // The next worker did the handshake, without a second response to the client's.
     session.open_trace(5);
     let opened = session.heard();
     assert_eq!((&opened["id"], &opened["result"]["isError"]), (&json!(5), &json!(false)));

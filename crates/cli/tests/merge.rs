@@ -1,4 +1,4 @@
-//! `merge`: one database says what its inputs say together, and nothing is lost or left behind.
+//! `merge`: one database says what its inputs say together, with nothing lost or left behind.
 
 use crate::common;
 
@@ -23,7 +23,7 @@ fn events_of_one_rank_order_nothing_on_another() {
     synth(&inputs, &["--scenario", "exposed-communication", "--to", "rocpd"]);
     assert!(files(&inputs, ".db").len() > 1);
     json("merge", &[&inputs], &["--out", text(&target)]);
-    // The command to type next names the input.
+    // The suggested command names the input.
     let findings = |input: &Path| {
         let mut findings = json("explain", &[input], &[])["findings"].clone();
         let rows = findings.as_array_mut().expect("findings");
@@ -140,13 +140,13 @@ fn what_cannot_be_merged_is_refused_in_a_line() {
     };
     let [first, torch, out] = [text(&databases[0]), text(&torch), text(&target)];
     refused(&["merge", first, torch, "-o", out], &["torch.json` is torch", "convert", "--to rocpd"]);
-    refused(&["merge", first, "-o", first], &["there already"]);
+    refused(&["merge", first, "-o", first], &["already exists"]);
     refused(&["merge", first, "-o", first, "--force"], &["is the input"]);
     refused(&["merge", first, "--package", out, "--move"], &["--keep-environment"]);
     refused(&["merge", "-o", out], &["no input given"]);
     refused(&["merge", first, "-o", "/proc/nowhere/out.db"], &["cannot write `/proc/nowhere/out.db`"]);
     std::fs::write(&target, "precious").expect("a file");
-    refused(&["merge", first, "-o", out], &["there already", "--force"]);
+    refused(&["merge", first, "-o", out], &["already exists", "--force"]);
     assert_eq!(std::fs::read(&target).expect("a file"), b"precious");
     assert_eq!(files(folder.path(), ".partial"), Vec::<PathBuf>::new());
 }

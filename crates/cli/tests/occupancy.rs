@@ -75,7 +75,7 @@ fn mistakes_are_named() {
     assert!(error(&["--vgpr", "64"]).contains("name it with `--arch gfx942`"));
     assert!(error(&[co, "--vgpr", "8"]).contains("describe a kernel without an input: drop them"));
     assert!(error(&[co, "--arch", "gfx950"]).contains("they hold kernels for gfx942"));
-    assert!(error(&[co, "--kernel", "nothing"]).contains("no such kernels"));
+    assert!(error(&[co, "--kernel", "nothing"]).contains("no kernel in the code objects matches"));
     assert!(error(&[co, "--stream", "0"]).contains("only `--kernel` applies to code objects"));
     assert!(error(&[env!("CARGO_BIN_EXE_rocm-perf")]).contains("without GPU code"));
 
@@ -115,7 +115,7 @@ fn halved_registers_of_gfx950_are_restored_and_said() {
     let trace = data.join("traces/rocprofv3_908_results.json.gz");
     let report = json("occupancy", &[&trace], &[]);
     let rows = report["tables"]["kernels"].as_array().unwrap();
-    // The hardware gives registers out in eights; the profiler recorded 44 for this kernel.
+    // The hardware allocates registers in eights; the profiler recorded 44 for this kernel.
     let attention = rows.iter().find(|row| row["name"] == "attn_fwd").unwrap();
     assert_eq!((attention["arch"].as_str(), attention["vgpr"].as_i64()), (Some("gfx950"), Some(88)));
     assert!(rows.iter().all(|row| row["vgpr"].as_i64().unwrap() % 8 == 0));

@@ -1,4 +1,4 @@
-//! `open`: the link it prints leads the UI's page to the trace, and it ends by itself without a trace of its own.
+//! `open`: the link it prints leads the UI's page to the trace; it stops on its own and deletes its files.
 
 use crate::common;
 
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use common::{SMALL_TORCH, files, rocm_perf, run};
 
-/// A page's origin; nobody is there.
+/// A page's origin; nothing listens there.
 const UI: &str = "http://127.0.0.1:1";
 
 fn torch(folder: &Path) -> PathBuf {
@@ -19,7 +19,7 @@ fn torch(folder: &Path) -> PathBuf {
     path
 }
 
-/// Starts `open` on any free port with a folder of its own for what is temporary.
+/// Starts `open` on any free port with its own folder for temporary files.
 fn open(folder: &Path, more: &[&str]) -> Child {
     let temporary = folder.join("temporary");
     std::fs::create_dir_all(&temporary).expect("a folder");

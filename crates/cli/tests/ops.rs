@@ -121,7 +121,7 @@ fn stacks_and_sql_say_the_same() {
 fn a_part_keeps_the_modules_around_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = training_step(folder.path());
-    // The second kernel alone; its op and module began before the window.
+    // Only the second kernel; its op and module began before the window.
     let report = json("ops", &[&trace], &["--start", "25%", "--end", "50%"]);
     let layer = row(&report, "modules", "path", "Net > Layer");
     assert_eq!((&layer["calls"], &layer["self_gpu_ns"]), (&json!(1), &json!(30_000)));
@@ -153,7 +153,7 @@ fn a_replay_has_the_ops_of_its_capture() {
         |report: &Value| row(report, "modules", "module", "(no module)")["self_gpu_ns"].as_i64().unwrap();
     let alone = json("ops", &[&trace], &[]);
     let joined = json("ops", &[&trace], &["--mapping", capture.to_str().unwrap()]);
-    // A folder brings its captures along, and their calls are not counted as the run's.
+    // A folder includes its captures, and their calls are not counted as the run's.
     let folder = json("ops", &[&folder.path().join("run")], &[]);
     assert_eq!(folder["tables"]["ops"], joined["tables"]["ops"]);
     assert_eq!(total(&alone), total(&joined));

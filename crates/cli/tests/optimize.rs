@@ -123,10 +123,10 @@ fn patches_are_proposals_like_any_other() {
     assert!(accepted.contains("+    x[i] = x[i] * TWICE;"), "{accepted}");
 }
 
-/// What was asked of a server.
+/// The requests to a server.
 type Asked = Arc<Mutex<Vec<String>>>;
 
-/// A server that gives one answer to every request; none when there is none.
+/// A server that gives one answer to every request; with `None` it never answers.
 fn server(answer: Option<String>) -> (String, Asked) {
     let asked = Asked::default();
     let heard = Arc::clone(&asked);
@@ -256,7 +256,7 @@ fn killed_at_random_moments_it_leaves_the_source_whole() {
     // How long a whole session takes here and now, without touching the source.
     let began = Instant::now();
     let whole = optimize(folder.path(), &["--rule", "unroll", "--pairs", "12"]).output().expect("it runs");
-    // On a busy machine the gain may stay unproven (1); what kills leave behind is looked at all the same.
+    // On a busy machine the gain may stay unproven (1); what kills leave behind is checked anyway.
     let ended = |output: &std::process::Output| matches!(output.status.code(), Some(0 | 1));
     assert!(ended(&whole), "{}", text(&whole.stderr));
     let lasts = began.elapsed();
@@ -264,7 +264,7 @@ fn killed_at_random_moments_it_leaves_the_source_whole() {
     let mut seed = 0x9e37_79b9_u64;
     for kill in 0..12 {
         seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        // The last ones near the end, where the source is changed.
+        // The last kills are near the end, where the source is changed.
         let share = if kill < 8 {
             (seed >> 33) as f64 / (1u64 << 31) as f64
         } else {
@@ -311,7 +311,7 @@ fn nothing_of_an_earlier_session_is_taken_for_this_one() {
 
 #[test]
 fn what_is_edited_meanwhile_is_neither_measured_nor_overwritten() {
-    // Somebody makes the source faster by hand while the program as it was is being checked.
+    // Someone makes the source faster by hand while the original program is being checked.
     let check = "[ -e $TREE/edited ] || { touch $TREE/edited; sed -i 's/x\\[i\\] + x\\[i\\]/x[i] * TWICE/' $TREE/k.cu; }
 grep -q result=2 \"$ROCM_PERF_STDOUT\"
 ";
@@ -386,7 +386,7 @@ fn bad_input_is_named() {
     insta::assert_snapshot!(messages.join(""));
 }
 
-/// The whole way: a HIP program that really runs, profiled, ranked, changed, proven.
+/// End to end: a HIP program that really runs is profiled, ranked, changed and proven.
 #[test]
 fn a_real_speed_up_is_proven_on_the_stand_ins() {
     if !stand_in_rocm::can_compile() {

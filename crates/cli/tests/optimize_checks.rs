@@ -1,4 +1,4 @@
-//! `optimize` and whether results are right: golden outputs, several inputs, and programs that differ from themselves.
+//! `optimize` and correct results: golden outputs, several inputs, and programs whose output varies.
 
 use crate::common;
 use crate::optimize_lab;
@@ -9,7 +9,8 @@ use common::rocm_perf;
 use optimize_lab::{SOURCE, session, text};
 use serde_json::Value;
 
-/// The program prints and writes three numbers; with `big` it has more to do. What is wrong depends on the source.
+/// The program prints and writes three numbers; with `big` it has more to do. The source decides what is
+/// wrong.
 const BUILD: &str = r#"
 a=1.0; big=7.5; time=10000
 grep -q 'TWICE;' k.cu && time=8000
@@ -37,7 +38,7 @@ fn prepared() -> tempfile::TempDir {
     folder
 }
 
-/// The outcome for a kernel that says `x[i] * TWICE` and has a word in a comment, with these options.
+/// The outcome for a kernel with `x[i] * TWICE` and a word in a comment, with these options.
 fn tried(word: &str, options: &[&str]) -> (Value, Option<Value>) {
     let folder = prepared();
     let new = SOURCE.replacen("x[i] + x[i];", &format!("x[i] * TWICE; // {word}"), 1);

@@ -1,5 +1,5 @@
-//! `optimize` with code objects that clang really makes: candidates that change the argument block, spill registers or
-//! leave no room for waves are refused before they are run.
+//! `optimize` with code objects built by clang: candidates that change the argument block, spill registers or
+//! leave no room for waves are refused before they run.
 
 use crate::common;
 use crate::device_code;
@@ -25,7 +25,7 @@ extern \"C\" __global__ void __attribute__((amdgpu_flat_work_group_size(1, 1024)
 }
 ";
 
-/// Builds a code object, and a program that is fast where the source has changed.
+/// Builds a code object, and a program that is fast if the source has changed.
 const BUILD: &str = "
 grep -q 'quietly wide' k.hip && wide=-DWIDE
 CLANG OPTIONS $wide k.hip -o k.co || exit 1
@@ -33,7 +33,7 @@ time=10000; grep -q changed k.hip && time=8000
 printf '#!/bin/sh\\necho time=%s\\n' \"$time\" > app; chmod +x app; cksum k.hip | sed 's/^/#/' >> app
 ";
 
-/// Keeps so many values alive at once: stores may reach what is read, so all is read before.
+/// Keeps this many values alive at once: stores may alias the input, so everything is read first.
 fn hungry(live: usize) -> String {
     format!(
         "float a[{live}]; // changed
@@ -76,7 +76,7 @@ fn what_was_built_is_guarded() {
     let metrics = expect(clang, "t += 0; // changed", &[], "accepted", "x (");
     assert_eq!(metrics["before"][0]["kernarg_bytes"], metrics["after"][0]["kernarg_bytes"]);
     assert!(metrics["before"][0]["occupancy_pct"].as_f64().is_some_and(|pct| pct > 0.0), "{metrics:#}");
-    // The guard on the source sees a comment; the macro that it sets off moves the arguments.
+    // The guard on the source sees a comment; the macro that it enables moves the arguments.
     expect(clang, "// changed, quietly wide", &[], "abi_changed", "arguments");
     let metrics = expect(clang, &hungry(200), &[], "abi_changed", "more registers; at most");
     assert!(metrics["after"][0]["vgpr_spills"].as_u64().is_some_and(|spills| spills > 0), "{metrics:#}");

@@ -56,7 +56,7 @@ fn what_rules_write_runs_and_computes_the_same_bits() {
     std::fs::write(folder.path().join("app.cu"), PROGRAM).expect("a source");
     let mut command = rocm_perf();
     command.current_dir(folder.path()).env("PATH", stand_ins.path());
-    // 61 and 3 elements leave a rest, and rows that are not aligned.
+    // 61 and 3 elements leave a remainder, and rows that are not aligned.
     command.args([
         "optimize",
         "--build",

@@ -1,4 +1,4 @@
-//! `overlap` on a part of a run: the rest still tells where the part comes from.
+//! `overlap` on a part of a run: the rest still shows where the part comes from.
 
 use crate::common;
 
@@ -22,7 +22,7 @@ fn a_part_with_a_mapping_is_placed_as_in_triage() {
     let key = |row: &Value| format!("{} {}", row["stage"], row["kernel_name"]);
     let whole: HashMap<String, Value> =
         rows("overlap", &[&trace], &[]).iter().map(|row| (key(row), row["python_scope"].clone())).collect();
-    // What each part must have of the whole: kernels in line on one stream have no row, copies do.
+    // Which rows each part must share with the whole: kernels in order on one stream have none, copies do.
     type Part = (&'static [&'static str], fn(&str) -> Option<bool>);
     let parts: [Part; 3] = [
         (&["--kernel", "HtoD|kvcache|rotary|Cijk|gemm"], |key| Some(key.contains("HtoD"))),

@@ -22,7 +22,7 @@ fn error(arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A made workload in a folder that has the same name everywhere.
+/// A generated workload in a folder that has the same name everywhere.
 fn made(keep: impl Fn(&str) -> bool) -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
     let workload = folder.path().join("workload");
@@ -84,7 +84,7 @@ fn a_ratio_of_sums_is_not_a_mean_of_ratios() {
     let of = |report: &Value| row(report, "panel_7.2", "Instructions per wavefront")["avg"].as_f64().unwrap();
     let (ours, theirs) = (json("panels", &[path], &[]), json("panels", &[path], &["--vendor-parity"]));
     assert_ne!(of(&ours), of(&theirs));
-    // One dispatch has one ratio.
+    // With one dispatch there is one ratio.
     let of_one = |more: &[&str]| of(&json("panels", &[path], &[&["-d", "1"], more].concat()));
     assert_eq!(of_one(&[]), of_one(&["--vendor-parity"]));
 }
@@ -164,7 +164,7 @@ fn what_is_wrong_with_a_workload_is_named_and_the_rest_shown() {
     // A level file with a launch missing and the others in another order.
     let names = ["SQ_ACCUM_PREV_HIRES".to_string()];
     panels_maker::table(&folder.join("SQ_LEVEL_WAVES.csv"), &names, [1, 0].into_iter());
-    // An empty pass, and one that holds its header only.
+    // An empty pass, and one with only its header.
     let whole = std::fs::read_to_string(folder.join("SQ_IFETCH_LEVEL.csv")).unwrap();
     std::fs::write(folder.join("SQ_INST_LEVEL_LDS.csv"), "").unwrap();
     std::fs::write(folder.join("SQ_INST_LEVEL_SMEM.csv"), whole.lines().next().unwrap().to_string() + "\n")
@@ -177,7 +177,7 @@ fn what_is_wrong_with_a_workload_is_named_and_the_rest_shown() {
     assert_eq!(occupancy("2"), None);
     assert!(row(&report, "panel_11.2", "SMEM Latency")["avg"].is_null());
 
-    // A clock of 0 leaves the peaks absent, and the user can give it.
+    // A clock of 0 leaves the peaks empty, and the user can set it.
     panels_maker::sysinfo(folder, "gfx90a", "0");
     let report = json("panels", &[folder], &["-b", "2"]);
     assert!(checks(&report).contains(&"clock"));
@@ -223,7 +223,7 @@ fn other_commands_read_a_workload_too() {
     assert_eq!(info["inputs"][0]["format"], "rocprof-compute");
     let summary = json("summary", &[Path::new(&path)], &[]);
     assert_eq!(summary["tables"]["kernels"][0]["total_ns"], 50_000);
-    // A file of the workload stands for the whole.
+    // One file of a workload selects the whole workload.
     let by_file = json("panels", &[&Path::new(&path).join("pmc_perf.csv")], &["-b", "2"]);
     let by_folder = json("panels", &[Path::new(&path)], &["-b", "2"]);
     assert_eq!(by_file["tables"], by_folder["tables"]);

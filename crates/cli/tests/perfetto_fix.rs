@@ -24,7 +24,7 @@ fn counts_are_reported_and_the_file_is_readable_again() {
     }
     assert_eq!(report["tables"]["lanes"][0]["name"], "stream 7 (overlap 1)");
     let output = folder.path().join("perfetto_fixed_trace.json");
-    // Its own output in the folder is no second trace.
+    // Its own output in the folder is not a second trace.
     let again =
         json("perfetto-fix", &[folder.path()], &["--out", folder.path().join("x.json.gz").to_str().unwrap()]);
     assert_eq!(again["tables"]["fix"][0]["slices_moved"], 1);

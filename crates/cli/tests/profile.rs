@@ -1,4 +1,5 @@
-//! `profile` end to end, against the stand-ins of ROCm's programs; `stability` and `bottleneck` on what it keeps.
+//! `profile` end to end, against the stand-ins of ROCm's programs; `stability` and `bottleneck` on its
+//! databases.
 
 use crate::lab;
 
@@ -61,11 +62,11 @@ fn a_program_is_profiled_in_one_go() {
     let row = &bottleneck["tables"]["bottlenecks"][0];
     assert!(!row["label"].as_str().unwrap().is_empty(), "{row}");
 
-    // The next profile replaces what an earlier one left, and takes the seed's order of words.
+    // The next profile replaces the files of an earlier one, and accepts the seed's order of words.
     let report = succeeded(&profile(lab, folder.path(), &["--runs", "1", "--warm-up", "0", &app]));
     let result = &report["result"];
     assert!(result["runtime_ms"].as_f64().unwrap() > 0.0);
-    assert!(result["stability"]["cv"].is_null(), "one run tells no spread");
+    assert!(result["stability"]["cv"].is_null(), "one run shows no spread");
     assert!(
         !folder.path().join(".rocpd_profile/run-2").exists(),
         "an earlier run does not pass for a new one"
@@ -107,7 +108,7 @@ fn without_the_profiler_only_the_process_is_timed() {
     assert!(!folder.path().join(".rocpd_profile").exists());
     let spread = &report["tables"]["totals"][0];
     assert_eq!(spread["metric"], "time of the process");
-    // A slow first run may be taken for a warm-up, which is then said.
+    // A slow first run may be taken for a warm-up, which is then reported.
     let remarks = spread["remarks"].as_str().unwrap_or_default();
     let warm_up = remarks.split(", ").find_map(|remark| remark.strip_suffix(" warm-up")?.parse::<i64>().ok());
     assert_eq!(spread["runs"].as_i64().unwrap() + warm_up.unwrap_or(0), 4, "{spread}");
@@ -117,7 +118,7 @@ fn without_the_profiler_only_the_process_is_timed() {
     assert!(stopped.contains("`sleep` was stopped after 1 s"), "{stopped}");
 }
 
-/// What earlier profiles left is replaced by a profile, not by an attempt at one.
+/// A profile replaces the files of earlier ones; a failed attempt does not.
 #[test]
 fn a_program_that_is_not_there_leaves_earlier_databases_alone() {
     let Some(lab) = Lab::get() else { return };
@@ -129,7 +130,7 @@ fn a_program_that_is_not_there_leaves_earlier_databases_alone() {
     assert!(kept.is_dir());
 }
 
-/// A `run-N` folder with a `run.json` was once removed with all that people had put into it.
+/// A `run-N` folder with a `run.json` was once removed with everything the user had put into it.
 #[test]
 fn a_file_of_the_users_in_a_run_folder_is_never_deleted() {
     let Some(lab) = Lab::get() else { return };
@@ -147,7 +148,7 @@ fn a_file_of_the_users_in_a_run_folder_is_never_deleted() {
     succeeded(&profile());
 }
 
-/// Some GPUs have no counters that are known; the rest of the report stands.
+/// Some GPUs have no known counters; the rest of the report still works.
 #[test]
 fn a_gpu_without_counters_is_profiled_without() {
     let Some(lab) = Lab::get() else { return };
@@ -161,7 +162,7 @@ fn a_gpu_without_counters_is_profiled_without() {
     assert!(report["notes"].to_string().contains("no counters"), "{}", report["notes"]);
 }
 
-/// All figures of one run are those of the run that stands for all.
+/// All figures of one run come from the typical run.
 #[test]
 fn one_run_stands_for_all() {
     let Some(lab) = Lab::get() else { return };

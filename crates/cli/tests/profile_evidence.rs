@@ -1,4 +1,4 @@
-//! What `profile` goes by besides times: the code of the program, and thread traces.
+//! What `profile` uses besides times: the code of the program, and thread traces.
 
 use crate::lab;
 
@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use lab::{Lab, failed, succeeded};
 use serde_json::Value;
 
-/// Two programs of kernels named as those of the code objects in the fixtures.
+/// Two programs with kernels named as in the code objects of the fixtures.
 const PROGRAM: &str = r#"
 #include <hip/hip_runtime.h>
 extern "C" __global__ void tile(float* out) { out[threadIdx.x] = 1.0f; }
@@ -28,7 +28,7 @@ fn fixture(name: &str) -> PathBuf {
     path.canonicalize().expect("the fixture is there")
 }
 
-/// Compiles the program; with `code` as its GPU code, as hipcc would put it there.
+/// Compiles the program; embeds `code` as its GPU code, as hipcc would.
 fn program(lab: &Lab, folder: &Path, code: Option<&Path>) -> String {
     let mut source = PROGRAM.to_string();
     if let Some(code) = code {
@@ -62,7 +62,7 @@ fn notes(report: &Value) -> String {
     notes.collect::<Vec<_>>().join("\n")
 }
 
-/// What is shown after the verdict, whose times differ from run to run.
+/// The output after the verdict, whose times differ from run to run.
 fn below_the_verdict(stdout: &[u8]) -> String {
     let text = String::from_utf8_lossy(stdout).into_owned();
     let (verdict, rest) = text.split_once("\n\n").expect("a verdict comes first");
@@ -85,7 +85,7 @@ fn registers_are_those_of_the_code_in_the_program() {
     assert_eq!(result["resources"]["vgpr_per_thread"], 132);
     assert_eq!(result["resources"]["registers_from"], "code object");
     assert_eq!(result["occupancy"]["theoretical"], 0.375);
-    // The other program has no code of its own: the profiler's counts, and it says so.
+    // The other program has no GPU code: it uses the profiler's counts, and says so.
     let plain = self::program(lab, folder.path(), None);
     let report = succeeded(&profile(lab, folder.path(), "gfx942", &["--json", "--", &plain]));
     assert_eq!(report["result"]["resources"]["registers_from"], "profiler");
@@ -140,7 +140,7 @@ fn on_gfx950_the_code_object_rights_what_the_profiler_gets_wrong() {
     assert_eq!((matrix["vgpr"].as_i64(), matrix["agpr"].as_i64()), (Some(132), Some(64)), "{matrix}");
     assert_eq!(matrix["registers_from"], "code object");
     assert_eq!(row(&report, "occupancy", "matrix")["waves_per_simd"], 2.0, "196 registers allow two");
-    // What is not in the code is still as the profiler has it.
+    // Kernels that are not in the code keep the profiler's values.
     assert_ne!(row(&report, "resources", "tile")["registers_from"], "code object");
 }
 
@@ -162,7 +162,7 @@ fn compiled(folder: &Path, arch: &str) -> Option<PathBuf> {
     clang.map(|_| target)
 }
 
-/// A folder that passes for one with the decoder of thread traces.
+/// A folder that looks like the one with the decoder of thread traces.
 fn decoder(folder: &Path) -> PathBuf {
     let library = folder.join("decoder");
     std::fs::create_dir_all(&library).unwrap();
@@ -185,7 +185,7 @@ fn a_thread_trace_says_what_waves_wait_for() {
     let report = succeeded(&traced(lab, folder.path(), "", &["--json"]));
     let name = report["result"]["kernel"]["name"].as_str().unwrap().to_string();
     let stalls = report["tables"]["stalls"].as_array().unwrap();
-    // Cycles by cause against the files themselves.
+    // Compares cycles by cause with the files themselves.
     let mut waits = 0;
     let mut total = 0;
     let run = folder.path().join(".rocpd_profile/att");
@@ -218,7 +218,7 @@ fn a_thread_trace_says_what_waves_wait_for() {
     for field in ["stall_fraction", "idle_fraction", "avg_memory_latency", "ipc"] {
         assert!(att[field].as_f64().is_some_and(|number| number > 0.0), "{field} of {att}");
     }
-    // The rules heard of it: what it tells need not be counted, and with the rest counted it decides.
+    // The rules use the trace: its facts need no counters, and with the other counters it decides.
     let wait = "SQ_WAIT_ANY";
     let missing = &report["result"]["bottleneck"]["missing_counters"];
     assert!(!missing.as_array().unwrap().iter().any(|counter| counter == wait), "{missing}");

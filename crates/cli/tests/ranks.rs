@@ -1,4 +1,5 @@
-//! `digest` and `ranks` on a simulated job: what people see, bad input among many files, and that digests tell the same as traces.
+//! `digest` and `ranks` on a simulated job: the output, bad input among many files, and that digests give the
+//! same result as traces.
 
 use crate::common;
 
@@ -66,7 +67,7 @@ fn bad_files_among_many_are_named_and_the_rest_is_analysed() {
     assert!(run(folder.path(), "digest job --out digests").status.success());
     let mut digests: Vec<PathBuf> = files(&folder.path().join("digests"), ".digest");
     digests.sort();
-    // Rank 7 is missing, rank 6 is damaged, rank 5 is of a newer version, and rank 0 is there twice.
+    // Rank 7 is missing, rank 6 is damaged, rank 5 has a newer version, and rank 0 is there twice.
     std::fs::remove_file(&digests[7]).expect("a file");
     let bytes = std::fs::read(&digests[6]).expect("a file");
     std::fs::write(&digests[6], &bytes[..bytes.len() / 2]).expect("a file");
@@ -151,7 +152,7 @@ fn people_see_the_straggler_first() {
     let output = run(folder.path(), "ranks job --limit 4");
     insta::assert_snapshot!("ranks", String::from_utf8_lossy(&output.stdout));
     let output = run(folder.path(), "digest job --out digests --limit 2");
-    // Names of digests hold a hash of their trace's path.
+    // Names of digests contain a hash of their trace's path.
     let shown = String::from_utf8_lossy(&output.stdout);
     assert!(shown.starts_with("Digests (2 of 8)\nfile ") && shown.contains("written"), "{shown}");
 }

@@ -1,4 +1,4 @@
-//! Several recordings in one question: clocks that are not aligned, captures beside a run, lanes with names of their own.
+//! Several recordings in one query: unaligned clocks, captures next to a run, lanes with their own names.
 
 use crate::common;
 
@@ -8,7 +8,7 @@ use common::{files, json, run, shared_data, synth};
 use rusqlite::Connection;
 use serde_json::Value;
 
-/// How far apart the hosts were booted.
+/// Time between the boots of the hosts.
 const APART_NS: i64 = 400_000_000_000_000;
 
 /// Two ranks on two hosts whose clocks count from boots days apart.
@@ -66,7 +66,7 @@ fn a_share_of_two_hosts_no_longer_drops_all_of_one() {
     let refused = run(&["summary", both[0].to_str().unwrap(), both[1].to_str().unwrap(), "--start", "1000"]);
     let errors = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(2));
-    assert!(errors.contains("2 that are not aligned") && errors.contains("--rank"), "{errors}");
+    assert!(errors.contains("2 unaligned clocks") && errors.contains("--rank"), "{errors}");
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn timelines_of_two_hosts_no_longer_span_days() {
     let output = run(&[&arguments[..], &[page.to_str().unwrap()]].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let page = std::fs::read_to_string(page).expect("a page");
-    assert!(page.contains("each is drawn from its own start"), "the timeline says so");
+    assert!(page.contains("each starts at its own zero"), "the timeline says so");
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn roofline_no_longer_leaves_out_replayed_kernels_whose_shapes_a_capture_has() {
     assert!(share(&trace, &[], "modelled") < 10.0, "a replay alone tells no shapes");
     assert!(share(&trace, &mapping, "modelled") > 75.0, "the capture tells them");
     assert_eq!(share(&folder, &[], "modelled"), share(&trace, &mapping, "modelled"), "found in the folder");
-    // The capture's own kernels are no part of the run.
+    // The capture's own kernels are not part of the run.
     let dispatches = |input: &Path| -> i64 {
         let report = json("roofline", &[input], &[]);
         let rows = report["tables"]["kernels"].as_array().expect("kernels").clone();

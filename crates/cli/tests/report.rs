@@ -1,4 +1,4 @@
-//! `report` from end to end: every format read back by a reader that is not ours, the page in a real browser.
+//! `report` from end to end: every format read back by an independent reader, the page in a real browser.
 
 use crate::common;
 
@@ -23,7 +23,7 @@ fn serving() -> tempfile::TempDir {
     folder
 }
 
-/// Writes a report of `input` and gives the folder's files by name.
+/// Writes a report of `input` and returns the output folder.
 fn report(folder: &Path, input: &str, more: &[&str]) -> PathBuf {
     let output = rocm_perf().current_dir(folder).args(["report", input, "-o", "out/"]).args(more).output();
     let output = output.expect("it runs");
@@ -41,7 +41,7 @@ fn tool(candidates: &[&'static str]) -> Option<String> {
     testing::tool(candidates).map(str::to_string)
 }
 
-/// A page in a browser: what its document is after the script ran, or a picture of it.
+/// A page in a browser: its document after the script ran, or a screenshot of it.
 struct Browser {
     program: String,
     home: tempfile::TempDir,
@@ -68,7 +68,7 @@ impl Browser {
         String::from_utf8_lossy(&self.start(page, hash, &["--dump-dom"]).stdout).into_owned()
     }
 
-    /// Pixels of the page's upper part.
+    /// Pixels of the upper part of the page.
     fn picture(&self, page: &Path, hash: &str) -> Vec<[u8; 3]> {
         let file = self.home.path().join("picture.png");
         let target = format!("--screenshot={}", file.display());
@@ -83,7 +83,7 @@ impl Browser {
     }
 }
 
-/// Cells of the table of that id, row by row.
+/// Cells of the table with this id, row by row.
 fn rows(document: &str, table: &str) -> Vec<Vec<String>> {
     let start = document.find(&format!("id=\"{table}\"")).expect("the table");
     let rest = &document[start..];
@@ -118,7 +118,7 @@ fn every_format_is_written_once_and_kept() {
     let again = rocm_perf().current_dir(folder.path()).args(arguments).output().expect("it runs");
     assert_eq!(again.status.code(), Some(2));
     let message = String::from_utf8_lossy(&again.stderr).into_owned();
-    assert!(message.contains("is there already") && message.contains("--force"), "{message}");
+    assert!(message.contains("already exists") && message.contains("--force"), "{message}");
     let forced =
         rocm_perf().current_dir(folder.path()).args(arguments).arg("--force").output().expect("it runs");
     assert!(forced.status.success());
@@ -172,7 +172,7 @@ fn a_file_of_an_unknown_format_is_refused_and_not_written_as_html() {
     let output = output.expect("it runs");
     assert_eq!(output.status.code(), Some(2));
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(errors.contains("`x.docx` ends in no format of a report"), "{errors}");
+    assert!(errors.contains("`x.docx` does not end in a report format"), "{errors}");
     assert!(errors.contains("html, pdf, md, xlsx, json, png, svg, jpeg"), "{errors}");
     assert!(!folder.path().join("x.docx").exists());
 }
@@ -194,7 +194,7 @@ fn the_report_says_what_the_commands_say() {
     assert_eq!(report["tables"]["timeline"], breakdown["tables"]["timeline"]);
     assert_eq!(report["tables"]["categories"], breakdown["tables"]["categories"]);
     let explain = json("explain", &[&input], &[]);
-    // The commands to type next name the trace as it was given.
+    // The suggested commands name the trace as it was given.
     let relative = explain["findings"].to_string().replace(&format!("{}/", folder.path().display()), "");
     assert_eq!(report["findings"].to_string(), relative);
     let triage = json("triage", &[&input], &[]);
@@ -230,7 +230,7 @@ fn a_report_shows_who_held_memory_where_a_snapshot_is_beside_the_trace() {
     let charts = report["charts"].as_array().expect("charts");
     assert!(charts.iter().any(|chart| chart["name"] == "memory_timeline"));
     assert!(read("out_report.html").contains("Held memory"));
-    // What the trace says stays as it is.
+    // Names and values of the trace are unchanged.
     let summary = json("summary", &[&folder.path().join("run/serving.rank0.json")], &[]);
     assert_eq!(report["tables"]["kernels"], summary["tables"]["kernels"]);
 }
@@ -349,5 +349,5 @@ fn several_runs_are_refused() {
     let output = run(&["report", folder, "-o", folder]);
     assert_eq!(output.status.code(), Some(2));
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(message.contains("runs and report looks at one"), "{message}");
+    assert!(message.contains("report needs one run, but there are"), "{message}");
 }

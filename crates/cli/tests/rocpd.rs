@@ -1,4 +1,4 @@
-//! `summary` and `query` on rocpd databases equal the same figures computed by plain SQL on the tables themselves.
+//! `summary` and `query` on rocpd databases equal the same figures computed by plain SQL on the tables.
 
 use crate::common;
 

@@ -15,7 +15,7 @@ fn table(db: &Connection, plain: &str) -> String {
     db.query_row(sql, [plain], |row| row.get(0)).expect("the table is there")
 }
 
-/// A database with the things that a trace has no place for.
+/// A database with data that a trace cannot hold.
 fn database(folder: &Path) -> PathBuf {
     synth(folder, &["--scenario", "training", "--ranks", "1", "--steps", "2", "--to", "rocpd"]);
     let path = files(folder, ".db").remove(0);
@@ -96,7 +96,7 @@ fn a_window_keeps_the_columns_of_the_rows_that_it_keeps() {
     }
     let count = |more: &[&str]| rows(&path, "kernels", more).lines().count();
     assert!(count(&["--start", "30%", "--end", "60%"]) < count(&[]));
-    // What belongs to a row that is left out is left out with it.
+    // What belongs to an excluded row is excluded with it.
     let orphans = "rocpd_arg WHERE event_id NOT IN (SELECT id FROM rocpd_event)";
     assert_eq!(rows(&path, orphans, &["--start", "30%", "--end", "60%"]).lines().count(), 1);
 }
@@ -149,7 +149,7 @@ fn a_query_left_a_shm_file_beside_a_database_with_a_write_ahead_log() {
     db.pragma_update(None, "journal_mode", "WAL").expect("a log");
     let node = table(&db, "rocpd_info_node");
     db.execute(&format!("UPDATE {node} SET release = 'in the log'"), []).expect("a change");
-    // A copy of both files, as one gets of a database that somebody still writes.
+    // A copy of both files, as you get from a database that is still being written.
     let copied = folder.path().join("copied");
     std::fs::create_dir(&copied).expect("a folder");
     for ending in ["", "-wal"] {

@@ -1,4 +1,4 @@
-//! One run in every version of rocpd and as `.rpd`: the same answers, whatever the file.
+//! One run in every version of rocpd and as `.rpd`: the same results from every file.
 
 use crate::common;
 
@@ -17,7 +17,7 @@ fn made(folder: &Path, format: &str) -> PathBuf {
     files(&out, if format == "rpd" { ".rpd" } else { ".db" }).remove(0)
 }
 
-/// A report without what names the file.
+/// A report without the parts that name the file.
 fn said(command: &str, file: &Path) -> Value {
     let mut report = json(command, &[file], &[]);
     for key in ["inputs", "invocation", "notes"] {
@@ -40,7 +40,7 @@ fn schema_4_gives_the_tables_and_the_verdict_of_schema_3() {
         let sql = "SELECT name, count(*), sum(duration) FROM kernels GROUP BY name ORDER BY name";
         let ask = |file: &Path| stdout(&["query", &file.to_string_lossy(), "--sql", sql, "--format", "csv"]);
         assert_eq!(ask(&four), ask(&three), "{format}");
-        // A part of it, chosen by time: by the reader, and in SQL by the rows of the tables.
+        // A time window: by the reader, and in SQL by the rows of the tables.
         let window = |file: &Path| {
             let file = file.to_string_lossy().into_owned();
             stdout(&["query", &file, "--sql", sql, "--format", "csv", "--start", "30%", "--end", "60%"])

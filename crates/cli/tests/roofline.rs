@@ -160,7 +160,7 @@ fn ops_of_a_torch_trace_are_modelled() {
     let ops = report["tables"]["ops"].as_array().unwrap();
     assert!(!ops.is_empty());
     for op in ops {
-        // Nothing can be faster than the roof; what only moves bytes may find them in a cache.
+        // Nothing can be faster than the roof; ops that only move bytes may hit a cache.
         let share = op["peak_pct"].as_f64().unwrap();
         assert!(share > 0.0 && (share < 100.0 || op["flops"] == 0.0), "{op}");
         assert!(op["calls"].as_i64().unwrap() > 0);
@@ -175,8 +175,8 @@ fn ops_of_a_torch_trace_are_modelled() {
     assert!((shares - 100.0).abs() < 1e-6);
 }
 
-/// A torch trace of two products and a sum, and counters of another run of the same program: the products move 2.5 times what
-/// they must, and the sum was not counted.
+/// A torch trace of two products and a sum, and counters of another run of the same program: the products
+/// move 2.5 times their minimum, and the sum was not counted.
 fn program(folder: &Path) -> [std::path::PathBuf; 2] {
     let half = r#"["c10::BFloat16", "c10::BFloat16"]"#;
     let calls = [

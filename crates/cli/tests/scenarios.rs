@@ -1,4 +1,4 @@
-//! What the program says about simulated runs, against what is known of them because they were made that way.
+//! What the program reports on simulated runs, compared with their known truth.
 
 use crate::common;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 const SEEDS: [u64; 3] = [1, 2, 3];
 const FORMATS: [&str; 2] = ["torch", "rocpd"];
 
-/// A simulated run and what is true of it.
+/// A simulated run and its truth.
 struct Made {
     /// Scenario, format and seed, for messages.
     what: String,
@@ -71,7 +71,7 @@ fn idle_of(report: &Value, which: impl Fn(&Value) -> bool) -> i64 {
         .sum()
 }
 
-/// `explain`, checked against what the truth expects of every run of one GPU.
+/// `explain`, checked against what the truth expects from every run of one GPU.
 fn explained(made: &Made) -> Value {
     let (what, said) = (&made.what, made.json("explain", &[]));
     let verdict = &said["verdict"];
@@ -115,7 +115,7 @@ fn path_kinds(made: &Made) -> (i64, Vec<(String, i64)>, Value) {
     (span, kinds, said)
 }
 
-/// Finding A1: recordings were told apart by host and process id.
+/// Finding A1: recordings were distinguished by host and process id.
 #[test]
 fn three_recordings_with_one_pid_are_three_ranks() {
     for made in Made::each("same-pid", &["rocpd"]) {
@@ -132,7 +132,7 @@ fn three_recordings_with_one_pid_are_three_ranks() {
             let calls: Vec<&Value> = of_kernel.map(|row| &row["calls"]).collect();
             assert_eq!(calls, [&kernel["calls"]; 3], "{}", made.what);
         }
-        // Merged into one database they are one run of three recordings.
+        // Merged into one database they are one run with three recordings.
         let merged = made.run.join("merged.db");
         let inputs = files(&made.run, "_results.db");
         let inputs = inputs.iter().map(|path| path.as_os_str());
@@ -171,7 +171,7 @@ fn half_of_a_run_on_two_boot_clocks_is_half_of_each_host() {
 #[test]
 fn a_path_does_not_span_the_days_between_two_boots() {
     for made in Made::each("two-boots", &["rocpd"]) {
-        // The path of two clocks that nothing joins has no length: refused, or that of one host.
+        // A path over two clocks that nothing aligns has no length: refused, or that of one host.
         let output = common::run(&["critical-path", made.run.to_str().expect("a path"), "--format", "json"]);
         if output.status.success() {
             let (span, _, _) = path_kinds(&made);
@@ -246,7 +246,7 @@ fn a_wait_for_work_before_the_recording_is_no_launch_time() {
     }
 }
 
-/// Finding C5: the mean of gaps made one long copy a launch bound run.
+/// Finding C5: the mean gap made a run with one long copy launch bound.
 #[test]
 fn one_long_host_copy_does_not_make_kernels_launch_bound() {
     for made in Made::each("one-host-copy", &FORMATS) {
@@ -289,7 +289,7 @@ fn fills_and_copies_of_the_runtime_are_not_the_kernel_to_look_at() {
     }
 }
 
-/// Finding C8: without `Seq` the path ran through a waiting rank without a word.
+/// Finding C8: without `Seq` the path silently went through a waiting rank.
 #[test]
 fn collectives_without_numbers_still_show_the_rank_that_others_wait_for() {
     for made in Made::each("unnumbered-collectives", &FORMATS) {
@@ -309,7 +309,7 @@ fn collectives_without_numbers_still_show_the_rank_that_others_wait_for() {
     }
 }
 
-/// Finding D4: annotations on GPU lanes, of drafts and of users were no stages.
+/// Finding D4: annotations on GPU lanes, of drafts and of users were not recognised as stages.
 #[test]
 fn stages_are_told_from_gpu_lanes_drafts_and_words_of_the_user() {
     let cases: [(&str, &[&str]); 3] =
@@ -349,7 +349,7 @@ fn clean_runs_have_no_finding_over_twenty_seeds() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Steps of ranks that run side by side were counted one after another.
+/// Steps of ranks that run in parallel were counted one after another.
 #[test]
 fn steps_of_several_ranks_are_counted_once() {
     for made in Made::each("unnumbered-collectives", &FORMATS) {

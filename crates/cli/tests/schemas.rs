@@ -1,5 +1,5 @@
-//! The JSON Schemas of `--format json`: made from `schemas/tables.toml`, which is compared with what the code declares,
-//! and held against what the commands really print.
+//! The JSON Schemas of `--format json`: made from `schemas/tables.toml`, and checked against what the code
+//! declares and what the commands really print.
 
 use crate::common;
 use crate::lab;
@@ -29,7 +29,7 @@ fn words(value: Option<&toml::Value>) -> Vec<String> {
     list.iter().map(|word| word.as_str().expect("text").to_string()).collect()
 }
 
-/// The tables of a command, those it takes from others included.
+/// The tables of a command, including those it takes from others.
 fn tables(contract: &toml::Table, command: &str) -> Tables {
     let entry = contract[command].as_table().expect("a command");
     let own = entry.get("tables").and_then(toml::Value::as_table).into_iter().flatten();
@@ -204,7 +204,7 @@ fn shipped_schemas_are_those_of_the_contract() {
     }
 }
 
-/// The code of the product without comments and tests, crate by crate.
+/// The product's code without comments and tests, crate by crate.
 fn sources() -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     for path in files(&root().join("crates"), ".rs") {
@@ -220,7 +220,7 @@ fn sources() -> Vec<(PathBuf, String)> {
     found
 }
 
-/// The texts in quotes that follow `start` in the code.
+/// The string literals that follow `start` in the code.
 fn literals<'t>(text: &'t str, start: &str) -> Vec<&'t str> {
     let pieces = text.split(start).skip(1);
     pieces.filter_map(|rest| rest.trim_start().strip_prefix('"')?.split('"').next()).collect()
@@ -252,7 +252,7 @@ fn the_contract_and_the_code_declare_the_same_tables_and_columns() {
         }
         for (start, text_column) in [("Column::text(", true), ("Column::int(", false)] {
             for key in literals(&text, start) {
-                // Shown to people only: bars beside numbers.
+                // Only for people: bars next to numbers.
                 if key == "of_peak" {
                     continue;
                 }
@@ -272,7 +272,7 @@ fn the_contract_and_the_code_declare_the_same_tables_and_columns() {
         }
         quoted.extend(text.split('"').map(str::to_string));
     }
-    // Keys that the code puts together, such as `mean_ns` of `mean`.
+    // Keys that the code assembles, such as `mean_ns` from `mean`.
     let put_together = |key: &str| {
         let stems = ["_ns", "_intensity", "_2"].iter().filter_map(|end| key.strip_suffix(end));
         stems.into_iter().any(|stem| quoted.contains(stem))
@@ -283,7 +283,7 @@ fn the_contract_and_the_code_declare_the_same_tables_and_columns() {
     assert!(problems.is_empty(), "schemas/tables.toml and the code differ:\n{}", problems.join("\n"));
 }
 
-/// Runs a command and gives what is wrong with its output; nothing where it refuses the input.
+/// Runs a command and returns the problems of its output; `None` if it refuses the input.
 fn problems(contract: &toml::Table, folder: &Path, arguments: &[&str]) -> Option<Vec<String>> {
     problems_of(rocm_perf(), contract, folder, arguments)
 }
@@ -436,7 +436,7 @@ fn output_of_programs_that_run_is_as_the_schemas_say() {
     assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Real traces below a size, and those made to have one fault each.
+/// Real traces below a size, and those made with one fault each.
 fn shared_traces(below: u64) -> Vec<PathBuf> {
     let folders = ["traces", "pathologies"].iter().filter_map(testing::data);
     let mut found: Vec<PathBuf> = folders.flat_map(|folder| files(&folder, ".json.gz")).collect();

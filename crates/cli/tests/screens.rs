@@ -6,7 +6,7 @@ use std::path::Path;
 
 use common::{files, rocm_perf, run, stdout, synth};
 
-/// Output at a width, with the folder of the test taken out.
+/// Output at a width, with the path of the test folder removed.
 fn screen(folder: &Path, width: usize, arguments: &[&str]) -> String {
     let output = rocm_perf()
         .args(arguments)

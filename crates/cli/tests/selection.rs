@@ -1,4 +1,5 @@
-//! Windows and filters: the same on every command, equal to plain SQL with rocpd's rules, refused with what would do.
+//! Windows and filters: the same for every command, equal to plain SQL with rocpd's rules, and errors that
+//! say what works.
 
 use crate::common;
 
@@ -173,7 +174,7 @@ fn filters_on_gpu_work_leave_the_host_alone() {
         assert_eq!(names(&part, "kernels"), kernels, "{filter:?}");
         assert_eq!(names(&part, "memory_copies").len(), copies, "{filter:?}");
         assert_eq!(part["tables"]["regions"], whole["tables"]["regions"], "{filter:?}: host rows stay");
-        // The launch of what is left is still known.
+        // The launch of the remaining rows is still known.
         let sql = "SELECT count(*) AS n FROM kernels k JOIN regions r ON r.stack_id = k.stack_id";
         let linked = json("query", &[trace], &[&["--sql", sql], filter].concat());
         assert_eq!(linked["tables"]["result"][0]["n"], kernels.len(), "{filter:?}");
@@ -231,7 +232,7 @@ fn markers_bound_a_window() {
     assert_eq!(kernels_of(trace, &touching), ["second", "third"]);
 }
 
-/// A clock that starts at zero is a clock like any other: shares and times count from it.
+/// A clock that starts at zero is valid: shares and times count from it.
 #[test]
 fn regression_shares_of_a_trace_whose_first_event_is_at_zero() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -276,7 +277,7 @@ fn regression_nanoseconds_above_2_to_the_53_are_exact() {
     assert_eq!(of(far + 1, far + 10), 0, "one nanosecond later");
 }
 
-/// Runs, checks the contract of a failure and gives standard error.
+/// Runs a command, checks the contract of a failure and returns standard error.
 fn refused(trace: &Path, options: &[&str]) -> String {
     let path = trace.to_str().expect("a path");
     let output = run(&[&["summary", path], options].concat());

@@ -1,4 +1,4 @@
-//! `serve` as a program: it says where it is, answers, and stops when it is told to.
+//! `serve` as a program: it prints its address, answers requests, and stops on request.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! Results do not depend on the number of threads, down to the byte.
+//! Results do not depend on the number of threads, byte for byte.
 
 use crate::common;
 
@@ -9,7 +9,7 @@ use common::{files, rocm_perf, synth};
 
 const THREADS: [&str; 4] = ["1", "2", "3", "7"];
 
-/// A gzip trace that several threads inflate: at least 2 MiB of it cannot be packed.
+/// A gzip trace that several threads inflate: it has at least 2 MiB of incompressible data.
 fn large_gzip(folder: &Path, seed: &str) -> PathBuf {
     let made = folder.join(format!("made{seed}"));
     let arguments = ["--scenario", "serving", "--steps", "4", "--no-stacks", "--to", "torch", "--seed", seed];
@@ -50,7 +50,7 @@ fn check(arguments: &[&str], writes: Option<&Path>) {
         let output =
             rocm_perf().args(arguments).args(["--threads", threads]).output().expect("the binary runs");
         let errors = String::from_utf8_lossy(&output.stderr);
-        // An analysis may find nothing to say of a made run; it must find the same each time.
+        // An analysis may find nothing in a generated run; it must find the same each time.
         assert!(output.status.code().is_some_and(|code| code < 2), "{arguments:?}: {errors}");
         let mut written = Vec::new();
         if let Some(path) = writes {

@@ -1,4 +1,4 @@
-//! `triage` end to end: what a person sees, the artifacts, and what bad input gets.
+//! `triage` end to end: what a person sees, the artifacts, and the response to bad input.
 
 use crate::common;
 
@@ -23,7 +23,7 @@ fn screen(folder: &Path, width: usize, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// Standard error of a run that must be refused.
+/// Standard error of a run that must fail.
 fn refused(folder: &Path, arguments: &[&str]) -> String {
     let output = rocm_perf().current_dir(folder).args(arguments).output().expect("the binary runs");
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -213,7 +213,7 @@ fn ranks_stages_and_runs_are_told_apart() {
     assert!(!stage.contains("prefill "), "{stage}");
     assert!(
         refused(folder.path(), &["triage", "run", "--stage", "mixed"])
-            .contains("the run has prefill, decode")
+            .contains("stages in this run: prefill, decode")
     );
 }
 
@@ -233,7 +233,7 @@ fn bad_input_is_said_in_one_line() {
     );
     // Another model's mapping.
     let other = refused(folder.path(), &["triage", "run/serving.rank0.json", "--mapping", "runs/a.json"]);
-    assert!(other.contains("another model") && other.contains(" 0 of the "), "{other}");
+    assert!(other.contains("a different model") && other.contains(" 0 of the "), "{other}");
     // No GPU work at all.
     let host = r#"{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 5, "args": {}}]}"#;
     std::fs::write(at("host.json"), host).unwrap();

@@ -11,7 +11,7 @@ const COMMANDS: [&str; 4] = ["explain", "triage", "summary", "critical-path"];
 const GPU: [&str; 4] = ["kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation"];
 const HOST: [&str; 4] = ["cpu_op", "python_function", "cuda_runtime", "user_annotation"];
 
-/// A folder with a short trace of a launch bound run, to be spoilt.
+/// A folder with a short trace of a launch-bound run, for tests to damage.
 struct Bad {
     folder: tempfile::TempDir,
     trace: Value,
@@ -48,7 +48,7 @@ fn is_of(event: &Value, categories: &[&str]) -> bool {
     event["cat"].as_str().is_some_and(|category| categories.contains(&category))
 }
 
-/// Exit code, the verdict of the JSON report where there is one, and all that a person reads.
+/// Exit code, the verdict of the JSON report if there is one, and everything a person reads.
 fn said(command: &str, trace: &Path) -> (i32, Value, String) {
     let trace = trace.to_str().expect("a path");
     let report = run(&[command, trace, "--format", "json"]);
@@ -60,7 +60,7 @@ fn said(command: &str, trace: &Path) -> (i32, Value, String) {
     (screen.status.code().expect("an exit code"), report["verdict"].clone(), text)
 }
 
-/// The verdict is not trusted, says why with this word, names no bound and promises no gain.
+/// The verdict is not trusted, gives a reason with this word, names no bound and promises no gain.
 fn cannot_judge(command: &str, trace: &Path, why: &str) {
     let (code, verdict, text) = said(command, trace);
     assert_eq!(code, 0, "{command}: {text}");
@@ -81,7 +81,7 @@ fn without_host_rows_idle_time_has_no_known_cause() {
     for command in ["explain", "triage", "critical-path"] {
         cannot_judge(command, &trace, "no launch is recorded");
     }
-    // `summary` reads no calls anyway and names no bound of a GPU that idles.
+    // `summary` does not read calls and names no bound of an idle GPU.
     let (code, verdict, _) = said("summary", &trace);
     assert_eq!((code, &verdict["bound_by"]), (0, &Value::Null), "{verdict}");
 }
@@ -167,11 +167,11 @@ fn kernels_that_end_before_they_start_are_not_judged() {
 #[test]
 fn half_a_file_is_not_judged_by_the_other_half() {
     let bad = Bad::new();
-    // Kernels first, so that some are in the half that is left.
+    // Kernels first, so that some are in the half that remains.
     let mut events = bad.events();
     events.sort_by_key(|event| !is_of(event, &GPU));
     let whole = std::fs::read_to_string(bad.with("whole.json", events)).expect("a trace");
-    // Keys of an object come in the order of the alphabet: facts about the run first, events next.
+    // Object keys are sorted: facts about the run first, then events.
     let cut = whole.len() * 2 / 3;
     let cut = (cut..).find(|&at| whole.is_char_boundary(at)).expect("a place");
     let trace = bad.write("half.json", &whole[..cut]);

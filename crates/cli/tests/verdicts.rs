@@ -1,4 +1,5 @@
-//! Verdicts on real runs with a known cause: what bounds them, the finding that must lead, and accounts that add up.
+//! Verdicts on real runs with a known cause: what bounds them, the finding that must come first, and accounts
+//! that add up.
 
 use crate::common;
 
@@ -14,7 +15,7 @@ fn is_expected(finding: &Value, expected: &str) -> bool {
     named && testing::rules(expected).iter().any(|rule| finding["rule"] == rule.as_str())
 }
 
-/// The runs and what is true of them.
+/// The runs and their truth.
 fn truth() -> Option<Vec<(String, Value)>> {
     let file = testing::data("pathologies/truth.json")?;
     let truth: Value = serde_json::from_str(&std::fs::read_to_string(file).expect("readable")).expect("JSON");
@@ -44,7 +45,7 @@ fn runs_with_a_known_cause_are_told_it_first() {
             let expected = expected.as_str().expect("a name");
             findings.iter().take(2).any(|finding| is_expected(finding, expected))
         };
-        // This run is launch bound first of all, as the data's own notes say; streams that wait cost it little.
+        // This run is launch bound above all, as the data's own notes say; waiting streams cost it little.
         if !expected.is_empty() && !expected.iter().any(leads) && name != "serialised_streams" {
             let listed: Vec<_> = findings.iter().map(|one| (&one["rule"], &one["gain_ceiling_ns"])).collect();
             wrong.push(format!("{name}: {expected:?} does not lead {listed:?}"));
@@ -83,7 +84,7 @@ fn streams_that_wait_for_each_other_gain_what_the_run_without_waits_shows() {
     let Some(_) = truth() else { return };
     let said = explained("serialised_streams_long", &["--rule", "serialised-streams"]);
     let gain = said["findings"][0]["gain_ceiling_ns"].as_f64().expect("a gain");
-    // 8.13 ms with the waits, 4.28 ms without: both were run.
+    // 8.13 ms with the waits, 4.28 ms without: both were measured.
     assert!((gain - 3.85e6).abs() <= 0.385e6, "{gain}");
     assert!(explained("parallel_streams_long", &[])["findings"].as_array().expect("a list").is_empty());
 }
@@ -108,7 +109,7 @@ fn a_finding_saves_what_the_question_about_it_predicts() {
                 "json",
             ]);
             if !output.status.success() {
-                // Fusions and imbalance have no scenario of their own.
+                // Fusions and imbalance have no scenario.
                 continue;
             }
             let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -120,7 +121,7 @@ fn a_finding_saves_what_the_question_about_it_predicts() {
     assert!(asked > 20, "{asked}");
 }
 
-/// Every trace of the shared data, folders of ranks and captures as the one run they are.
+/// Every trace of the shared data; folders of ranks and captures count as one run.
 fn shared_runs() -> Vec<std::path::PathBuf> {
     let Some(folder) = testing::data("traces") else { return Vec::new() };
     let mut runs: Vec<_> = std::fs::read_dir(folder).expect("a folder").flatten().map(|e| e.path()).collect();
@@ -177,7 +178,7 @@ fn on_every_shared_trace_idle_time_and_the_path_add_up_and_no_gain_exceeds_its_w
             asked += 1;
         }
     }
-    // Ranks that wait for another have no scenario: what the late rank would do instead is not known.
+    // Ranks that wait for another have no scenario: what the late rank would do instead is unknown.
     assert!(without.iter().all(|finding| finding.contains(": straggler")), "{without:?}");
     assert!(runs.is_empty() || asked > 30, "{asked}");
 }

@@ -1,4 +1,4 @@
-//! `--version` for people, and with `-v` for reports of problems.
+//! `--version` for people, and with `-v` for bug reports.
 
 use crate::common;
 

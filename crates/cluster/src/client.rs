@@ -13,16 +13,16 @@ use tokio::net::TcpStream;
 
 use crate::state;
 
-/// How long a scheduler may take to answer a knock.
+/// Time limit for connecting to the scheduler.
 const KNOCK: Duration = Duration::from_secs(10);
 
-/// The scheduler's port where a URL has none.
+/// The scheduler's port if the URL does not name one.
 const PORT: u16 = 50050;
 
-/// How often a query is tried when executors are lost.
+/// How many times a query is tried when executors are lost.
 const ATTEMPTS: u32 = 3;
 
-/// Time between attempts, in which a cluster may come to rest.
+/// Pause between attempts, so that the cluster can recover.
 const PAUSE: Duration = Duration::from_secs(2);
 
 #[derive(Args, Debug)]
@@ -31,7 +31,7 @@ pub struct QueryArgs {
     #[arg(value_name = "LAKE")]
     lake: String,
 
-    /// Where the scheduler is
+    /// URL of the scheduler
     #[arg(long, value_name = "URL", default_value = "http://localhost:50050")]
     url: String,
 
@@ -39,12 +39,12 @@ pub struct QueryArgs {
     #[arg(long, value_name = "SQL")]
     sql: String,
 
-    /// Seconds after which to give up; 0: never
+    /// Timeout in seconds; 0: none
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     timeout: u64,
 }
 
-/// Why there is no result, and the exit code that tells whose fault it is.
+/// Why there is no result, and the exit code that says whose fault it is.
 pub struct Failure {
     pub message: String,
     pub code: u8,
@@ -90,7 +90,7 @@ impl QueryArgs {
             };
             match outcome {
                 Ok(()) => break,
-                // What was written cannot be taken back.
+                // Rows that were written cannot be taken back.
                 Err(error) if attempt < ATTEMPTS && out.rows == 0 && is_loss(&error) => {
                     eprintln!("warning: an executor was lost; the query runs again");
                     tokio::time::sleep(PAUSE).await;
@@ -104,7 +104,7 @@ impl QueryArgs {
         out.end().map_err(|error| Failure { message: format!("cannot write the result: {error}"), code: 2 })
     }
 
-    /// Whether anybody is there at all: the client itself would try for long.
+    /// Checks that the scheduler is reachable: the client itself would keep trying for a long time.
     async fn knock(&self) -> Result<(), Failure> {
         let rest = self.url.split_once("://").map_or(self.url.as_str(), |(_, rest)| rest);
         let place = rest.split('/').next().unwrap_or(rest);
@@ -117,7 +117,7 @@ impl QueryArgs {
     }
 }
 
-/// Whether a query ended because an executor did, and not for a reason that would come again.
+/// Whether a query failed because an executor was lost, not for a reason that would recur.
 fn is_loss(error: &DataFusionError) -> bool {
     let text = error.to_string();
     [
@@ -132,7 +132,7 @@ fn is_loss(error: &DataFusionError) -> bool {
     .any(|sign| text.contains(sign))
 }
 
-/// Lines of the result; the first is written with the first rows, so that a query without any can be tried again.
+/// Lines of the result; the first is written with the first rows, so a query without rows can be retried.
 struct Lines {
     out: std::io::BufWriter<std::io::Stdout>,
     columns: Vec<String>,

@@ -27,11 +27,11 @@ pub struct ExecutorArgs {
     #[arg(long, value_name = "PORT", default_value_t = 50051)]
     port: u16,
 
-    /// Tasks at once; all cores if not given
+    /// Tasks at once [default: all cores]
     #[arg(long, value_name = "N")]
     tasks: Option<usize>,
 
-    /// Memory for all tasks together, in GB; half of the machine's if not given
+    /// Memory for all tasks together, in GB [default: half of the machine's]
     #[arg(long, value_name = "GB")]
     memory: Option<f64>,
 
@@ -39,7 +39,7 @@ pub struct ExecutorArgs {
     #[arg(long, value_name = "DIR")]
     work_dir: Option<PathBuf>,
 
-    /// Seconds between signs of life
+    /// Seconds between heartbeats
     #[arg(long, value_name = "SECONDS", default_value_t = 15)]
     heartbeat: u64,
 }
@@ -50,7 +50,7 @@ impl ExecutorArgs {
             .scheduler
             .rsplit_once(':')
             .and_then(|(host, port)| Some((host.to_string(), port.parse().ok()?)))
-            .ok_or_else(|| format!("`{}` is no HOST:PORT of a scheduler", self.scheduler))?;
+            .ok_or_else(|| format!("`{}` is not the HOST:PORT of a scheduler", self.scheduler))?;
         let bytes = self.memory.map_or(lake::half_of_memory() as f64, |gigabytes| gigabytes * 1e9);
         if bytes.is_nan() || bytes < 1e6 {
             return Err("an executor needs at least 0.001 GB of memory".into());

@@ -1,8 +1,8 @@
 //! Ends every running query when an executor is lost.
 //!
-//! Ballista 55 would run the lost parts of a query again. Tried here with `kill -9`: a plan that is made once counts rows
-//! twice then, and an adaptive plan never ends. So a query whose executor is lost is cancelled before Ballista hears of
-//! the loss, and the client asks again.
+//! Ballista 55 would run the lost parts of a query again. Tests with `kill -9` showed that a static plan then
+//! counts rows twice, and an adaptive plan never ends. So a query whose executor is lost is cancelled before
+//! Ballista hears of the loss, and the client asks again.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -23,17 +23,17 @@ use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 /// The scheduler that is guarded.
 pub type Scheduler = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
 
-/// A cluster's state that cancels queries before it forgets an executor.
+/// Cluster state that cancels queries before it drops an executor.
 pub struct Guard {
     state: Arc<dyn ClusterState>,
     scheduler: OnceLock<Scheduler>,
-    /// Queries that executors work on.
+    /// Queries that executors are running.
     running: Mutex<HashSet<JobId>>,
-    /// Executors that are gone: Ballista may say so more than once, and later queries do not use them.
+    /// Lost executors: Ballista may report one more than once, and later queries do not use them.
     gone: Mutex<HashSet<String>>,
 }
 
-/// The same cluster under guard; the guard has to be told the scheduler before the first query.
+/// Puts a guard around the cluster; call `Guard::watch` with the scheduler before the first query.
 pub fn guarded(cluster: &BallistaCluster) -> (BallistaCluster, Arc<Guard>) {
     let guard = Arc::new(Guard {
         state: cluster.cluster_state(),
@@ -46,14 +46,14 @@ pub fn guarded(cluster: &BallistaCluster) -> (BallistaCluster, Arc<Guard>) {
 }
 
 impl Guard {
-    /// Tells the scheduler.
+    /// Sets the scheduler whose queries to cancel.
     pub fn watch(&self, scheduler: Scheduler) {
-        // There is one scheduler in a process.
+        // A process has only one scheduler.
         let _ = self.scheduler.set(scheduler);
     }
 }
 
-/// What a lock guards; a thread that failed while it held the lock left it whole.
+/// Locks a mutex; a thread that panicked while it held the lock left the value whole.
 fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! What Ballista has to say, on standard error: warnings, or more with `RUST_LOG=info` or `debug`.
+//! Ballista's log messages, on standard error: warnings, or more with `RUST_LOG=info` or `debug`.
 
 use log::{LevelFilter, Log, Metadata, Record};
 
@@ -16,10 +16,10 @@ impl Log for StandardError {
     fn flush(&self) {}
 }
 
-/// Begins to listen.
+/// Installs the logger.
 pub fn start() {
     let level = std::env::var("RUST_LOG").ok().and_then(|level| level.parse().ok());
-    // Another logger cannot be there already.
+    // No other logger can be installed already.
     if log::set_logger(&StandardError).is_ok() {
         log::set_max_level(level.unwrap_or(LevelFilter::Warn));
     }

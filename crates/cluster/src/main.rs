@@ -32,7 +32,7 @@ struct Arguments {
 enum Role {
     /// Plans queries and hands work to executors
     Scheduler(scheduler::SchedulerArgs),
-    /// Does the work of queries
+    /// Runs the tasks of queries
     Executor(executor::ExecutorArgs),
     /// Runs one query and prints its rows as JSON lines, for rocm-perf
     Query(client::QueryArgs),
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
-        // Plans are trees that are walked by recursion.
+        // Plans are trees that are walked recursively.
         .thread_stack_size(32 << 20)
         .build();
     let runtime = match runtime {

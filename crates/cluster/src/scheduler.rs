@@ -38,7 +38,7 @@ impl SchedulerArgs {
             executor_timeout_seconds: self.executor_timeout,
             expire_dead_executor_interval_seconds: (self.executor_timeout / 4).max(1),
             no_executors_grace_period_seconds: self.executor_timeout,
-            // A part of a query that failed is not tried again by itself: the client asks again for the whole.
+            // A failed part of a query is not retried on its own: the client retries the whole query.
             task_max_failures: 1,
             stage_max_failures: 1,
             override_config_producer: Some(Arc::new(state::config)),

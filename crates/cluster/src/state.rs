@@ -1,4 +1,4 @@
-//! What scheduler, executors and clients have in common: stores, functions and settings.
+//! Stores, functions and settings that scheduler, executors and clients share.
 
 use std::sync::Arc;
 

@@ -17,7 +17,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_rocm-perf-cluster");
 /// How long anything may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// A program that ends with the test.
+/// A program that is killed when the test ends.
 struct Running(Child);
 
 impl Drop for Running {
@@ -118,7 +118,7 @@ fn build_lake(folder: &Path) -> Address {
     lake
 }
 
-/// The rows of an answer as the files of SQL tests write them.
+/// The rows of an answer in the format of the SQL test files.
 fn rows_of(output: &Output) -> Result<Vec<String>, String> {
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned());
@@ -128,7 +128,7 @@ fn rows_of(output: &Output) -> Result<Vec<String>, String> {
     let last = lines.pop().unwrap_or_default();
     assert!(lines[0].starts_with("{\"columns\":"), "{text}");
     assert_eq!(last, format!("{{\"rows\":{}}}", lines.len() - 1), "{text}");
-    // Cells of our tests have no blanks, commas or quotes that JSON would write otherwise.
+    // Cells in our tests have no blanks, commas or quotes that JSON would write differently.
     let cell = |text: &str| match text.strip_prefix("{\"real\":\"") {
         Some(real) => format!("{:?}", real.trim_end_matches("\"}").parse::<f64>().unwrap()),
         None if text == "null" => "NULL".to_string(),
@@ -153,7 +153,7 @@ fn a_cluster_gives_the_same_rows_as_this_process() {
     assert!(count >= 20, "{count} queries");
 }
 
-/// Every kernel with every other and every third: long enough to be killed in.
+/// Joins every kernel with all pairs of others: runs long enough to kill an executor during it.
 const LONG: &str = "SELECT a.rank, count(*) AS n, sum((a.duration * b.duration + c.start) % 97) AS s \
                     FROM kernels a JOIN kernels b ON a.id <> b.id + 1000 JOIN kernels c ON c.id <> b.id + 1000 \
                     GROUP BY a.rank ORDER BY a.rank";
@@ -171,7 +171,7 @@ fn a_killed_executor_never_makes_an_answer_wrong() {
     let each = KERNELS * RANKS * KERNELS * RANKS * KERNELS;
     assert!(wanted[0].starts_with(&format!("0 {each} ")), "{wanted:?}");
     let mut cluster = Cluster::start(2);
-    // Both are there and warm.
+    // Both executors are up and warm.
     let count = rows_of(&cluster.ask(&lake, "SELECT count(*) FROM kernels").output().unwrap()).unwrap();
     assert_eq!(count, [(KERNELS * RANKS).to_string()]);
     let mut asked = Running(cluster.ask(&lake, LONG).spawn().unwrap());
@@ -194,7 +194,7 @@ fn a_killed_executor_never_makes_an_answer_wrong() {
         Err(message) => assert!(message.starts_with("error: "), "{message}"),
     }
     eprintln!("the query {} when its executor was killed", if early { "was over" } else { "ran" });
-    // The other one goes on.
+    // The other executor keeps working.
     let began = Instant::now();
     loop {
         match rows_of(&cluster.ask(&lake, "SELECT count(*) FROM kernels").output().unwrap()) {

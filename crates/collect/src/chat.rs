@@ -7,26 +7,26 @@ use serde_json::Value;
 
 use crate::tls;
 
-/// Longest answer that is read.
+/// Longest response that is read.
 const LONGEST_ANSWER: u64 = 4 << 20;
-/// What is shown of an answer that is an error.
+/// Longest part of an error response that is shown.
 const LONGEST_ERROR: usize = 200;
 
 /// Where the model is, and how long to wait for it.
 #[derive(Clone, Copy, Debug)]
 pub struct Chat<'a> {
-    /// `https://host/v1`, `http://host:port/v1`, or the whole address of chat completions.
+    /// `https://host/v1`, `http://host:port/v1`, or the full address of chat completions.
     pub url: &'a str,
-    /// Key, where the endpoint wants one.
+    /// Key, if the endpoint requires one.
     pub key: Option<&'a str>,
-    /// Longest wait for an answer.
+    /// Longest wait for a response.
     pub timeout: Duration,
-    /// Certificates of authorities to trust; the system's without.
+    /// CA certificates to trust [default: the system's].
     pub certificates: Option<&'a Path>,
 }
 
 impl Chat<'_> {
-    /// Sends a request for a completion and gives the message of its first choice; an error names the address.
+    /// Sends a completion request and returns the message of its first choice; an error names the address.
     pub fn message(&self, body: &Value) -> Result<Value, String> {
         self.answer(body).map_err(|why| format!("`{}` {why}", self.url))
     }
@@ -36,7 +36,8 @@ impl Chat<'_> {
             whole if whole.ends_with("/chat/completions") => whole.to_string(),
             base => format!("{base}/chat/completions"),
         };
-        // An address without encryption may lead to nowhere else, so that a key is never sent in the open by surprise.
+        // An address without encryption may not redirect, so that a key is never sent unencrypted by
+        // surprise.
         let secure = url.starts_with("https://");
         let tls = if secure { tls::config(self.certificates)? } else { Default::default() };
         let config = ureq::Agent::config_builder()

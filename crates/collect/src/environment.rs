@@ -1,5 +1,5 @@
-//! The environment variables to record with a run: those that affect the GPU, its libraries and the frameworks, and no
-//! secrets.
+//! The environment variables to record with a run: those that affect the GPU, its libraries and the
+//! frameworks, without secrets.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::path::Path;
 use formats::secrets::{Readers, redact_environment};
 use trace::RANK_VARIABLES;
 
-/// Variables that tell the container's image, the surest first.
+/// Variables that name the container's image, the most reliable first.
 const IMAGE_NAMES: [&str; 5] = [
     "ROCM_PERF_IMAGE",
     "SLURM_CONTAINER_IMAGE",
@@ -25,7 +25,7 @@ pub fn recorded(variables: impl IntoIterator<Item = (String, String)>) -> BTreeM
     variables.into_iter().filter_map(kept).collect()
 }
 
-/// The container's image, where something tells it.
+/// The container's image, if known.
 pub fn container_image(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
     IMAGE_NAMES.iter().find_map(|name| variable(name).filter(|value| !value.is_empty()))
 }

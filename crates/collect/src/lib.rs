@@ -5,7 +5,7 @@
 //! running SGLang or vLLM server ──HTTP──► capture ──► torch traces by stage, and facts about the server
 //! ```
 //!
-//! [`run::run`] is the whole of it: [`run::CollectRequest`] in, [`run::Run`] out.
+//! The entry point is [`run::run`]: [`run::CollectRequest`] in, [`run::Run`] out.
 
 pub mod capture;
 pub mod chat;

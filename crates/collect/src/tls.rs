@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 
-/// Where systems keep the certificates of authorities.
+/// Where systems keep CA certificates.
 const BUNDLES: [&str; 4] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",

@@ -1,4 +1,4 @@
-//! Sends something large to a server over HTTP, again where that is safe and may help.
+//! Sends something large to a server over HTTP; retries if that is safe and may help.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -9,13 +9,13 @@ use ureq::{Agent, SendBody};
 
 use crate::tls;
 
-/// Connecting takes milliseconds, or it will not happen.
+/// Connecting takes milliseconds, or will not happen.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long the server may be silent after all was sent: it checks and stores it.
+/// How long the server may be silent after everything was sent: it checks and stores it.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
-/// More than any answer that is looked at.
+/// Longer than any response that is read.
 const LONGEST_ANSWER: u64 = 4 << 20;
-/// Statuses of a server that is there and busy, or behind a proxy that cannot reach it.
+/// Statuses of a server that is busy, or behind a proxy that cannot reach it.
 const BUSY: [u16; 4] = [429, 502, 503, 504];
 
 /// Where to send something, and how often to try.
@@ -23,25 +23,25 @@ const BUSY: [u16; 4] = [429, 502, 503, 504];
 pub struct Upload<'a> {
     /// `https://perf.example.org/api/…`
     pub url: String,
-    /// What it is: `application/x-tar`.
+    /// Its type: `application/x-tar`.
     pub content_type: &'a str,
-    /// Shown to the server.
+    /// Sent to the server.
     pub token: Option<&'a str>,
     /// Certificates to trust [default: the system's].
     pub certificates: Option<&'a Path>,
-    /// How often to try again.
+    /// Maximum retries.
     pub retries: u32,
-    /// The pause before that; it doubles each time.
+    /// Pause before a retry; it doubles each time.
     pub pause: Duration,
 }
 
-/// Why it did not arrive.
+/// Why the upload failed.
 #[derive(Debug, thiserror::Error)]
 pub enum UploadError {
     /// The address cannot be used.
     #[error("{0}")]
     Address(String),
-    /// Nobody answers.
+    /// Nothing responds.
     #[error("cannot reach `{url}`: {why}")]
     Unreachable {
         /// The address.
@@ -59,22 +59,23 @@ pub enum UploadError {
         /// Whether a token was sent, or what the server says.
         why: String,
     },
-    /// The server said no.
+    /// The server refused.
     #[error("`{url}` refused it ({status}): {why}")]
     Refused {
         /// The address.
         url: String,
-        /// Status of the answer.
+        /// Status of the response.
         status: u16,
-        /// In the server's words.
+        /// The server's message.
         why: String,
     },
-    /// What is sent cannot be read.
+    /// The content cannot be read.
     #[error("cannot read what is to be sent: {0}")]
     Body(io::Error),
 }
 
-/// Sends what `body` gives, from its beginning at each try, and gives the answer. Only for what may arrive twice.
+/// Sends the content of `body`, from its beginning at each try, and returns the response. Only for content
+/// that may arrive twice.
 pub fn send<R: Read>(
     upload: &Upload,
     mut body: impl FnMut() -> io::Result<R>,
@@ -116,7 +117,7 @@ fn agent(upload: &Upload) -> Result<Agent, UploadError> {
     Ok(Agent::config_builder()
         .tls_config(tls)
         .http_status_as_error(false)
-        // A token goes to the server that was named and to no other.
+        // A token goes only to the server that was named.
         .max_redirects(0)
         .timeout_connect(Some(CONNECT_TIMEOUT))
         .timeout_recv_response(Some(ANSWER_TIMEOUT))
@@ -156,7 +157,7 @@ fn once(agent: &Agent, upload: &Upload, mut body: impl Read) -> Result<Value, Up
     }
 }
 
-/// What an answer says went wrong, in one short line.
+/// The error message of a response, in one short line.
 fn words(text: &str) -> String {
     let json: Option<Value> = serde_json::from_str(text).ok();
     let told = json.as_ref().and_then(|json| {

@@ -1,4 +1,4 @@
-//! Whatever people write in presets, configurations and commands is understood or refused, never a crash.
+//! Whatever users write in presets, configurations and commands is understood or refused, never a crash.
 
 use collect::command::options;
 use collect::launcher::{Launched, Status, quote};

@@ -25,7 +25,7 @@ impl Events for Log {
     }
 }
 
-/// Options with every wait cut down, and short requests.
+/// Options with short waits and short requests.
 fn options(url: &str, folder: &Path) -> Options {
     let site =
         Site { url: url.into(), output_dir: folder.into(), profile_prefix: "run".into(), ..Site::default() };
@@ -118,7 +118,7 @@ fn sglang_is_asked_as_its_own_client_asks() {
     assert_eq!(first_words.len(), requests.len(), "no prompt begins like another");
     assert!(requests.iter().all(|r| r["stream"] == false && r["sampling_params"]["temperature"] == 0.0));
     assert_eq!(server.bodies("/stop_profile").len(), 2);
-    // The merged file is no rank, and stays where the server put it.
+    // The merged file is not a rank's, and stays where the server put it.
     let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().flatten().map(|e| e.file_name()).collect();
     assert!(left.iter().any(|name| name.to_string_lossy().starts_with("merged-")), "{left:?}");
 }
@@ -327,7 +327,7 @@ fn a_file_that_stays_half_written_is_named() {
 
 #[test]
 fn a_server_that_dies_is_noticed_whenever_it_does() {
-    // In the warm-up, in the profile, and while it writes.
+    // During the warm-up, during the profile, and while it writes.
     for at in [2, 6] {
         let error = faulty(ServerKind::Sglang, Faults { dies_at_request: Some(at), ..Faults::default() });
         assert!(matches!(&error, Error::Died { path, .. } if path == "/generate"), "{error}");

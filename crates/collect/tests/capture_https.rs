@@ -1,4 +1,4 @@
-//! A server behind https is captured like one behind http.
+//! A server with https is captured like one with http.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,7 +12,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use stand_in_serving::{Config, Framework, StandIn};
 
-/// Nobody listens.
+/// Ignores all messages.
 struct Silent;
 
 impl Events for Silent {
@@ -21,7 +21,7 @@ impl Events for Silent {
     fn warn(&self, _: &str) {}
 }
 
-/// Makes a certificate for localhost that vouches for itself; none without openssl.
+/// Creates a self-signed certificate for localhost; `None` without openssl.
 fn certificate(folder: &Path) -> Option<(PathBuf, PathBuf)> {
     let (key, certificate) = (folder.join("key.pem"), folder.join("certificate.pem"));
     let mut command = Command::new("openssl");
@@ -36,7 +36,7 @@ fn certificate(folder: &Path) -> Option<(PathBuf, PathBuf)> {
     Some((key, certificate))
 }
 
-/// Reads one request: its head and as many bytes as it says.
+/// Reads one request: its head and as many bytes as the head says.
 fn request(stream: &mut impl Read) -> Vec<u8> {
     let (mut bytes, mut block) = (Vec::new(), [0; 4096]);
     loop {
@@ -57,7 +57,7 @@ fn request(stream: &mut impl Read) -> Vec<u8> {
     }
 }
 
-/// Puts encryption in front of a server; gives the port.
+/// Puts TLS in front of a server; returns the port.
 fn encrypted(server: &str, key: &Path, certificate: &Path) -> u16 {
     let chain = vec![CertificateDer::from_pem_file(certificate).expect("a certificate")];
     let key = PrivateKeyDer::from_pem_file(key).expect("a key");
@@ -120,7 +120,7 @@ fn https_was_refused() {
     };
     capture(&options, &Silent).expect("a capture");
     assert!(!server.bodies("/start_profile").is_empty());
-    // Whom nobody vouches for is not believed.
+    // A server without a trusted certificate is refused.
     let system = Options { certificates: None, retries: 0, ..options };
     assert!(capture(&system, &Silent).is_err());
 }

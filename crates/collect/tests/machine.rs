@@ -1,4 +1,5 @@
-//! What rocm-perf knows of a machine, on made-up machines: their GPUs, the doctor, monitors, library calls.
+//! What rocm-perf knows about a machine, on simulated machines: their GPUs, the doctor, monitors, library
+//! calls.
 
 #[path = "machine/doctor.rs"]
 mod doctor;

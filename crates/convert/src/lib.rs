@@ -1,7 +1,7 @@
 //! Writers: a [`trace::Trace`] becomes a file of any supported format.
 //!
-//! One folder or file per format. Every writer writes beside its target and renames at the end, so that
-//! nobody ever finds half a file ([`files::OutputFile`]).
+//! One folder or file per format. Every writer writes a temporary file next to its target and renames it at
+//! the end, so that nobody ever finds half a file ([`files::OutputFile`]).
 
 pub mod merge;
 pub mod otf2;

@@ -1,6 +1,6 @@
-//! Protobuf's wire format, for the formats that are written in it.
+//! Protobuf's wire format, for the formats based on it.
 
-/// Appends a whole number, seven bits a byte, the lowest first.
+/// Appends an integer, seven bits per byte, lowest first.
 #[inline]
 pub(crate) fn varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
@@ -19,14 +19,14 @@ fn tag(out: &mut Vec<u8>, field: u32, wire: u64) {
     varint(out, u64::from(field) << 3 | wire);
 }
 
-/// A field with a whole number.
+/// An integer field.
 #[inline]
 pub(crate) fn uint(out: &mut Vec<u8>, field: u32, value: u64) {
     tag(out, field, VARINT);
     varint(out, value);
 }
 
-/// A field with a whole number that may be negative (`int64`: two's complement, not zigzag).
+/// An integer field that may be negative (`int64`: two's complement, not zigzag).
 #[inline]
 pub(crate) fn int(out: &mut Vec<u8>, field: u32, value: i64) {
     uint(out, field, value as u64);
@@ -45,7 +45,7 @@ pub(crate) fn double(out: &mut Vec<u8>, field: u32, value: f64) {
     fixed64(out, field, value.to_bits());
 }
 
-/// A field with text, or with a message that is encoded already.
+/// A field with text, or with an encoded message.
 #[inline]
 pub(crate) fn bytes(out: &mut Vec<u8>, field: u32, bytes: &[u8]) {
     tag(out, field, BYTES);
@@ -53,7 +53,7 @@ pub(crate) fn bytes(out: &mut Vec<u8>, field: u32, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// A field with a message that `fill` writes. Its length is put in afterwards.
+/// A field with a message that `fill` writes. Its length is inserted afterwards.
 #[inline]
 pub(crate) fn message(out: &mut Vec<u8>, field: u32, fill: impl FnOnce(&mut Vec<u8>)) {
     tag(out, field, BYTES);
@@ -65,7 +65,7 @@ pub(crate) fn message(out: &mut Vec<u8>, field: u32, fill: impl FnOnce(&mut Vec<
         out[at] = length as u8;
         return;
     }
-    // The length takes more than the one byte kept for it: the message moves up.
+    // The length needs more than the one byte reserved for it: the message moves.
     let mut prefix = [0; 10];
     let mut used = 0;
     let mut rest = length;
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn numbers_and_lengths_are_as_the_format_says() {
-        // The examples of protobuf's own documentation of its encoding.
+        // The examples in protobuf's documentation of its encoding.
         let mut out = Vec::new();
         uint(&mut out, 1, 150);
         bytes(&mut out, 2, b"testing");

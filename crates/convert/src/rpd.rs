@@ -1,5 +1,5 @@
-//! `.rpd`: a trace as a database of rocmProfileData's schema 3, as its tracer fills it with roctracer's data. For tests and
-//! simulated runs.
+//! `.rpd`: a trace as a database of rocmProfileData's schema 3, as written by its tracer from roctracer's
+//! data. For tests and simulated runs.
 
 use std::path::Path;
 
@@ -20,7 +20,8 @@ pub struct Error {
     pub why: String,
 }
 
-/// Writes a finished trace, and gives the bytes of the file. Allocations, synchronisations and arguments stay out.
+/// Writes a finished trace, and returns the size of the file. Allocations, synchronisations and arguments are
+/// left out.
 pub fn write(trace: &Trace, target: &Path) -> std::result::Result<u64, Error> {
     let failed = |why: &dyn std::fmt::Display| Error { path: target.into(), why: why.to_string() };
     let output = OutputFile::reserve(target).map_err(|e| failed(&e))?;
@@ -68,7 +69,7 @@ impl Writer<'_> {
         (pid, thread.get().map_or(pid, |t| self.trace.threads[t].tid))
     }
 
-    /// Calls are numbered as their rows are, from 1.
+    /// Calls have their row numbers as ids, from 1.
     fn calls(&mut self) -> Result<()> {
         let trace = self.trace;
         for (i, region) in trace.regions.rows().enumerate() {
@@ -92,7 +93,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Adds GPU work and the call that started it.
+    /// Adds GPU work and the call that launched it.
     fn op(
         &mut self,
         row: RowRef,
@@ -207,7 +208,7 @@ impl Writer<'_> {
         agent.get().is_some_and(|a| self.trace.agents[a].kind == trace::AgentKind::Gpu)
     }
 
-    /// The type of a copy, as roctracer names it.
+    /// roctracer's name for the type of a copy.
     fn kind(&self, copy: &MemoryCopy) -> &'static str {
         match (copy.kind, self.is_gpu(copy.src), self.is_gpu(copy.dst)) {
             (CopyKind::Fill, ..) => "FillBuffer",

@@ -5,8 +5,9 @@
 //! /host:CPU ───── a line per thread ─ calls, annotations, Python frames
 //! ```
 //!
-//! The op of a kernel is the framework's op around its launch. Ops themselves are no events, as in JAX's own files. Times are
-//! picoseconds from the start of a line. A plane is held in memory until its length is known.
+//! The op of a kernel is the framework's op around its launch. Ops themselves are not events, as in JAX's own
+//! files. Times are picoseconds from the start of a line. A plane is held in memory until its length is
+//! known.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -21,7 +22,7 @@ use crate::protobuf::{bytes, double, int, message, uint};
 /// The name of the program that all ops belong to.
 const MODULE: &str = "jit_step";
 
-/// Writes a finished trace, and gives the bytes of the file. Counters, samples and allocations stay out.
+/// Writes a finished trace, and returns the size of the file. Counters, samples and allocations are left out.
 pub fn write(trace: &Trace, target: &Path) -> io::Result<u64> {
     let mut file = OutputFile::create(target)?;
     let ops = Ops::of(trace);
@@ -43,7 +44,7 @@ pub fn write(trace: &Trace, target: &Path) -> io::Result<u64> {
     Ok(written)
 }
 
-/// Texts of a plane by number, in the order of their first use.
+/// Strings of a plane by number, in order of first use.
 #[derive(Default)]
 struct Texts {
     numbers: Map<String, u64>,
@@ -60,7 +61,7 @@ impl Texts {
         self.all.len() as u64
     }
 
-    /// Writes them as a table: number and entry, which has the number again and the text.
+    /// Writes them as a table: number and entry, which repeats the number and has the text.
     fn encode(&self, out: &mut Vec<u8>, field: u32) {
         for (number, text) in (1..).zip(&self.all) {
             message(out, field, |out| {
@@ -74,14 +75,14 @@ impl Texts {
     }
 }
 
-/// A plane in the making.
+/// A plane under construction.
 struct Plane {
     name: String,
     lines: Vec<u8>,
     events: Texts,
     stats: Texts,
     facts: Vec<u8>,
-    /// Names of events that were used already, by the trace's number.
+    /// Names of events that were already used, by the trace's string id.
     known: Map<StrId, u64>,
 }
 
@@ -89,7 +90,7 @@ struct Plane {
 enum Stat<'t> {
     Number(i64),
     Float(f64),
-    /// Text that is written once in the plane.
+    /// Text that is stored once in the plane.
     Text(&'t str),
 }
 
@@ -146,7 +147,7 @@ impl Plane {
         });
     }
 
-    /// Adds a line with its events, which are in the order of time.
+    /// Adds a line with its events, in time order.
     fn line(&mut self, id: i64, name: &str, events: &[Event]) {
         let Some(first) = events.first().map(|event| event.start) else { return };
         let mut line = Vec::with_capacity(events.len() * 48);
@@ -280,7 +281,7 @@ fn gpu(trace: &Trace, agent: AgentId, ops: &Ops) -> Plane {
     plane
 }
 
-/// `gfx942` as 9.4, which is how the profiler writes it.
+/// `gfx942` as 9.4, the profiler's notation.
 fn capability(architecture: &str) -> Option<(i64, i64)> {
     let digits = architecture.strip_prefix("gfx")?.as_bytes();
     let (major, rest) = digits.split_at(digits.len().checked_sub(2)?);
@@ -288,7 +289,7 @@ fn capability(architecture: &str) -> Option<(i64, i64)> {
     Some((number(major)?, number(&rest[..1])?))
 }
 
-/// Grid in workgroups, as the profiler counts it.
+/// Grid in workgroups, the profiler's unit.
 fn kernel_details(shape: &LaunchShape) -> String {
     let (Some(grid), Some(block)) = (shape.grid, shape.workgroup) else { return String::new() };
     let groups = [0, 1, 2].map(|axis| grid[axis].div_ceil(block[axis].max(1)));
@@ -319,7 +320,7 @@ fn host(trace: &Trace) -> Plane {
     let (op, frame) = (category("cpu_op"), category("python_function"));
     let mut frames: Map<StrId, u64> = Map::default();
     let mut lines: Map<ThreadId, Vec<Event>> = Map::default();
-    // Annotations on the GPU's side repeat those of the host and have no thread.
+    // GPU annotations repeat those of the host and have no thread.
     let is_host = |&row: &usize| Some(regions.category[row]) != op && regions.thread[row].get().is_some();
     for row in (0..regions.len()).filter(is_host) {
         let name = regions.name[row];
@@ -348,7 +349,7 @@ fn host(trace: &Trace) -> Plane {
     plane
 }
 
-/// `file.py(12): function` as the profiler writes it: `$file.py:12 function`.
+/// `file.py(12): function` in the profiler's notation: `$file.py:12 function`.
 fn frame_name(name: &str) -> String {
     let parts = name.split_once("): ").and_then(|(place, function)| {
         let (file, line) = place.rsplit_once('(')?;
@@ -357,7 +358,7 @@ fn frame_name(name: &str) -> String {
     parts.unwrap_or_else(|| format!("${name}"))
 }
 
-/// When the profile began and ended.
+/// Start and end of the profile.
 fn environment(trace: &Trace) -> Plane {
     let mut plane = Plane::named("Task Environment".into());
     if let Some((first, last)) = trace.span() {

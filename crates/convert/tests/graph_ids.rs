@@ -1,4 +1,4 @@
-//! Which node of which graph a kernel or copy was, in every format that can be read again.
+//! The graph node that a kernel or copy ran as, in every format that can be read back.
 
 use crate::common;
 
@@ -10,7 +10,7 @@ use rocm_perf_convert::rocprofv3::{csv, json};
 use rocm_perf_convert::{pftrace, rocpd, torch};
 use trace::{Graph, GraphNode, Needs, RowRef, Table, Trace};
 
-/// Numbers as profilers give them: handles of graphs, nodes that count up.
+/// Numbers as in profilers: handles of graphs, nodes that count up.
 fn with_graphs() -> Trace {
     let mut trace = example();
     trace.graph_nodes = Default::default();
@@ -58,14 +58,14 @@ fn graph_and_node_ids_survive_every_conversion() {
     for name in ["three.db", "four.db", "run.pftrace", "run.json", "csv"] {
         assert_eq!(nodes(&read(&at(name))), nodes(&trace), "{name}");
     }
-    // Once more, from what was read: a torch trace as a database.
+    // A second conversion: a torch trace that was read, as a database.
     rocpd::write(&read(&at("run.json")), &at("again.db"), &Default::default()).unwrap();
     assert_eq!(nodes(&read(&at("again.db"))), nodes(&trace));
-    // Asked for alone, without all arguments.
+    // Read alone, without all arguments.
     let only = Needs { kernels: true, memory_copies: true, graph_nodes: true, ..Needs::nothing() };
     let back = ingest::read(&[at("run.json")], &only, &Default::default()).unwrap();
     assert_eq!(nodes(&back), nodes(&trace));
-    // Its copies have no place for them.
+    // Its copies cannot hold them.
     json::write(&trace, &at("sdk.json")).unwrap();
     let kernels =
         |nodes: Vec<(bool, i64, i64, i64)>| nodes.into_iter().filter(|node| node.0).collect::<Vec<_>>();

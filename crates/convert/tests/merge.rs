@@ -1,4 +1,5 @@
-//! Merged databases as SQLite itself sees them: the union of their inputs, with all that nobody here knows of.
+//! Merged databases read by SQLite itself: the union of their inputs, including everything that we do not
+//! know.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use rusqlite::types::Value;
 
 const ENVIRONMENT: &str = r#"{"HIP_VISIBLE_DEVICES":"0","HOME":"/home/somebody","HF_TOKEN":"top-secret-1","NCCL_KEY":"top-secret-2"}"#;
 
-/// One database of one recording; `seed` makes its rows its own.
+/// A database with one recording; `seed` makes its rows unique.
 struct Maker {
     guid: &'static str,
     seed: i64,
@@ -123,7 +124,7 @@ fn one<T: rusqlite::types::FromSql>(db: &Connection, sql: &str) -> T {
     db.query_row(sql, [], |row| row.get(0)).unwrap_or_else(|error| panic!("{sql}: {error}"))
 }
 
-/// All rows of a query, as they are.
+/// All rows of a query, unchanged.
 fn rows(path: &Path, sql: &str) -> Vec<Vec<Value>> {
     let db = Connection::open(path).unwrap();
     let mut statement = db.prepare(sql).unwrap();
@@ -221,7 +222,7 @@ fn ranks_of_equal_pids_on_two_hosts_are_their_union_and_stay_as_they_were() {
         .sum();
     assert_eq!(counted as i64, all, "the report counts every row");
     assert_eq!(told.recordings[3].host, "node two");
-    // Ids go on after those that were ever given.
+    // Ids continue after the highest ones ever used.
     let name = format!("rocpd_event_{}", GUIDS[3].replace('-', "_"));
     db.execute(&format!("INSERT INTO {name} (stack_id) VALUES (1)"), []).unwrap();
     assert_eq!(db.last_insert_rowid(), 24);
@@ -351,7 +352,7 @@ fn one_recording_twice_is_merged_once_and_two_of_one_guid_are_refused() {
     assert!(matches!(error, Error::Conflict { .. }), "{error}");
     let line = error.to_string();
     assert!(line.contains("a.db") && line.contains("other.db") && line.contains(GUIDS[0]), "{line}");
-    // One argument of one call is enough.
+    // A difference in one argument of one call is enough.
     let db = Connection::open(&copy).unwrap();
     db.execute(
         "UPDATE rocpd_event_0000ddb5_8903_7903_b269_000000000000 SET extdata = '{\"x\":1}' WHERE id = 7",
@@ -371,7 +372,7 @@ fn a_merged_file_is_merged_again() {
     let [first, second, at_once] =
         ["first.db", "second.db", "at_once.db"].map(|name| folder.path().join(name));
     merged(&[&ranks[0], &ranks[1]], &first).unwrap();
-    // The original of a redacted recording is the same recording.
+    // The original of a redacted recording counts as the same recording.
     let told = merged(&[&first, &ranks[2], &ranks[1]], &second).unwrap();
     assert_eq!(told.recordings.len(), 3);
     assert_eq!(told.health.checks.len(), 1, "{:?}", told.health);
@@ -455,7 +456,7 @@ fn journals_and_logs_are_played_back_in_a_copy() {
     let table = format!("rocpd_region_{}", GUIDS[0].replace('-', "_"));
     writer.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).unwrap();
     writer.execute(&format!("DELETE FROM {table} WHERE id > 5"), []).unwrap();
-    // As a killed writer leaves them: the log beside the file.
+    // As a killed writer leaves them: with the log next to the file.
     let left = folder.path().join("left");
     std::fs::create_dir(&left).unwrap();
     for name in ["a.db", "a.db-wal"] {

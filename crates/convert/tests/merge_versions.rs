@@ -1,4 +1,4 @@
-//! Merged databases of schemas 3 and 4: the union of their inputs, through SQLite's own eyes and through the reader.
+//! Merged databases of schemas 3 and 4: the union of their inputs, read by SQLite and by our reader.
 
 use crate::common;
 
@@ -14,7 +14,7 @@ fn read(paths: &[PathBuf]) -> Trace {
     ingest::read(paths, &Needs::everything(), &Default::default()).unwrap()
 }
 
-/// What tells rows of the big tables apart, sorted.
+/// Identifying values of rows in the big tables, sorted.
 fn said(trace: &Trace) -> Vec<String> {
     let text = |id| trace.strings.get(id);
     let guid = |process: trace::ProcessId| text(trace.processes[process.get().unwrap()].guid).to_string();
@@ -54,7 +54,7 @@ fn said(trace: &Trace) -> Vec<String> {
     lines
 }
 
-/// Three recordings, in schema 3 each.
+/// Three recordings, each in schema 3.
 fn inputs(folder: &Path) -> Vec<(Trace, PathBuf)> {
     let guids = [
         "0000aaaa-8903-7903-b269-cd8d3745bb8a",

@@ -1,4 +1,4 @@
-//! OTF2 archives as `otf2-print` reads them: no warning, the declared counts, proper nesting, exact times.
+//! OTF2 archives read by `otf2-print`: no warnings, the declared counts, proper nesting, exact times.
 
 use crate::common;
 
@@ -10,7 +10,7 @@ use common::{Slice, example, has, read, shared_traces, slices};
 use rocm_perf_convert::otf2::{Written, write};
 use trace::Trace;
 
-/// What the tool prints, warnings being errors.
+/// The tool's output, with warnings as errors.
 fn printed(anchor: &Path, option: &str) -> String {
     let output = Command::new("otf2-print").args(["-Werror", option]).arg(anchor).output().expect("it runs");
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -20,7 +20,7 @@ fn printed(anchor: &Path, option: &str) -> String {
     text
 }
 
-/// What an archive holds, following the events of each location as stacks.
+/// The content of an archive, from the events of each location as stacks.
 #[derive(Default)]
 struct Seen {
     slices: Vec<Slice>,
@@ -136,7 +136,7 @@ fn archives_of_many_chunks_are_read() {
         return;
     }
     let mut trace = Trace::default();
-    // More names than a chunk of definitions holds, more events than a chunk of events.
+    // More names than a chunk of definitions can hold, and more events than a chunk of events.
     for i in 0..30_000i64 {
         let name = trace.strings.intern(&format!("region {i} {}", "x".repeat(200)));
         trace.regions.push(trace::Region {

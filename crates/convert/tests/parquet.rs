@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use parquet::schema::types::Type;
-use rocm_perf_convert::parquet::{TABLES, path, write};
+use rocm_perf_convert::parquet::{path, write};
 use trace::{RowRef, Table, Trace};
 
 /// The columns of a file by name.
@@ -76,7 +76,7 @@ fn check_trace(trace: &Trace, prefix: &Path) {
         ("sources", trace.sources.len()),
     ]
     .into();
-    for table in TABLES.iter().filter(|table| rows[*table] > 0) {
+    for table in trace::COLUMNAR_TABLES.iter().filter(|table| rows[*table] > 0) {
         let columns = read(prefix, table);
         for (name, values) in &columns {
             assert_eq!(values.len(), rows[table], "{table}.{name}");
@@ -107,7 +107,7 @@ fn check_trace(trace: &Trace, prefix: &Path) {
     let launch = |i: usize| trace.links.launch_of(RowRef::kernel(i)).map(|row| row as i64 + 1);
     check(&columns, "launch_id", (0..k.len()).map(|i| number(launch(i))));
 
-    // A table without rows, such as the regions of a trace of the GPU alone, has no file.
+    // A table without rows, such as regions in a GPU-only trace, has no file.
     assert_eq!(path(prefix, "regions").exists(), !trace.regions.is_empty());
     if !trace.regions.is_empty() {
         let r = &trace.regions;
@@ -177,7 +177,7 @@ fn real_traces_come_back() {
     }
 }
 
-/// More rows than a row group, and more distinct names than are kept at a time.
+/// More rows than a row group, and more distinct names than the writer remembers.
 #[test]
 fn row_groups_join_without_a_seam() {
     let mut trace = common::example();
@@ -204,7 +204,7 @@ fn row_groups_join_without_a_seam() {
     }
 }
 
-/// A reader that is not ours, where one is installed.
+/// An independent reader, if one is installed.
 #[test]
 fn other_readers_see_the_same() {
     let folder = tempfile::tempdir().unwrap();

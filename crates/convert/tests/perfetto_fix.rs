@@ -1,4 +1,4 @@
-//! `perfetto_fix` against an oracle: after it no slice crosses another on its lane, and nothing is lost.
+//! `perfetto_fix` against an oracle: afterwards no slice crosses another on its lane, and nothing is lost.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -27,7 +27,7 @@ fn ns(value: &Value) -> i64 {
     value.as_i64().map_or_else(|| (value.as_f64().unwrap() * 1000.0).round() as i64, |whole| whole * 1000)
 }
 
-/// (lane, start, end) of each slice that starts inside another of its lane and ends after it.
+/// (lane, start, end) of each slice that starts inside another one on its lane and ends after it.
 fn crossings(trace: &Value) -> Vec<(String, i64, i64)> {
     let mut lanes: HashMap<String, Vec<(i64, i64)>> = HashMap::new();
     for event in events(trace).iter().filter(|e| e["ph"] == "X" && e["dur"].is_number()) {
@@ -50,7 +50,7 @@ fn crossings(trace: &Value) -> Vec<(String, i64, i64)> {
     found
 }
 
-/// Each event as it was before: on no lane, with its first duration. Names of added lanes left out.
+/// Each event as it was before: without a lane, with its first duration. Without names of added lanes.
 fn contents(trace: &Value, added: &[i64]) -> Vec<String> {
     let mut all: Vec<String> = events(trace)
         .iter()
@@ -75,7 +75,7 @@ fn contents(trace: &Value, added: &[i64]) -> Vec<String> {
     all
 }
 
-/// Fixes a file and checks all that must hold.
+/// Fixes a file and checks all invariants.
 fn check(input: &Path, options: &Options) -> (Fixed, Value) {
     let folder = tempfile::tempdir().unwrap();
     let (once, twice) = (folder.path().join("once.json"), folder.path().join("twice.json"));

@@ -1,4 +1,4 @@
-//! Perfetto traces as `protoc` decodes them: every slice with its exact times, nesting, flows and counters.
+//! Perfetto traces decoded by `protoc`: every slice with its exact times, nesting, flows and counters.
 
 use crate::common;
 
@@ -10,7 +10,7 @@ use common::{EPOCH, example, has, read, shared_traces, slices};
 use rocm_perf_convert::pftrace::{Options, stream, write};
 use trace::{RowRef, Trace};
 
-/// A message as `protoc --decode_raw` prints it: fields in order, texts unescaped.
+/// A message as printed by `protoc --decode_raw`: fields in order, texts unescaped.
 #[derive(Debug, Default)]
 struct Message(Vec<(u32, Value)>);
 
@@ -85,7 +85,7 @@ fn unescape(text: &str) -> Vec<u8> {
     out
 }
 
-/// Decodes with a program that knows nothing of this project.
+/// Decodes with an independent program.
 fn decode(bytes: Vec<u8>) -> Vec<Message> {
     let mut protoc = Command::new("protoc")
         .arg("--decode_raw")
@@ -124,7 +124,7 @@ fn decode(bytes: Vec<u8>) -> Vec<Message> {
     top.0.into_iter().map(packet).collect()
 }
 
-/// What a reader of the stream sees.
+/// The content of the stream for a reader.
 #[derive(Default)]
 struct Seen {
     slices: Vec<common::Slice>,
@@ -133,11 +133,11 @@ struct Seen {
     /// Points by track name.
     points: BTreeMap<String, Vec<(i64, f64)>>,
     tracks: Vec<String>,
-    /// Annotations (name, value) of slices by name of the slice.
+    /// Annotations (name, value) of slices, by slice name.
     annotations: BTreeMap<String, Vec<(String, String)>>,
 }
 
-/// Follows the rules of the format: names by number, slices as stacks per track, the order of equal times kept.
+/// Follows the rules of the format: names by number, slices as stacks per track, equal times in order.
 fn understand(packets: &[Message]) -> Seen {
     let mut seen = Seen::default();
     let mut tracks: BTreeMap<u64, String> = BTreeMap::new();
@@ -160,7 +160,7 @@ fn understand(packets: &[Message]) -> Seen {
         if let Some(interned) = packet.message(12) {
             for (kind, value) in &interned.0 {
                 let Value::Message(entry) = value else { panic!("an entry") };
-                // `decode_raw` takes some short texts for messages.
+                // `decode_raw` mistakes some short texts for messages.
                 let text = entry.text(2).unwrap_or_else(|| format!("{:?}", entry.message(2)));
                 names[*kind as usize].insert(entry.number(1).expect("a number"), text);
             }
@@ -337,7 +337,7 @@ fn real_traces_keep_every_slice() {
             continue;
         }
         let seen = understand(&decode(bytes));
-        // Names may be garbled by `decode_raw`, so times alone are compared.
+        // `decode_raw` may garble names, so only times are compared.
         let times = |slices: &[common::Slice]| {
             let mut times: Vec<(i64, i64)> = slices.iter().map(|(_, start, end)| (*start, *end)).collect();
             times.sort();

@@ -1,4 +1,4 @@
-//! rocpd databases as SQLite itself sees them: whole, consistent, and with every row that was given.
+//! rocpd databases read by SQLite itself: intact, consistent, and with every given row.
 
 use rocm_perf_convert::rocpd::{BulkWriter, EventRow, Flavour, Options, RegionRow, SchemaVersion, write};
 use rusqlite::Connection;

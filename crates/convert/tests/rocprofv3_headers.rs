@@ -1,4 +1,4 @@
-//! Headers of the CSV set against the headers collected from rocprofv3 itself.
+//! Headers of the CSV set compared with the headers collected from rocprofv3 itself.
 
 use rocm_perf_convert::rocprofv3::csv::{ColumnSet, header};
 

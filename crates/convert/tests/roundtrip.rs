@@ -1,4 +1,4 @@
-//! Round trips: a trace as a database, from there in every format that can be read, and back.
+//! Round trips: a trace as a database, from there to every format that can be read, and back.
 
 use crate::common;
 
@@ -9,7 +9,7 @@ use rocm_perf_convert::rocprofv3::csv;
 use rocm_perf_convert::{pftrace, rocpd, torch};
 use trace::{AgentId, LinkKind, RowRef, StrId, Table, ThreadId, Trace};
 
-/// Formats that are written and read.
+/// Formats that can be written and read.
 const FORMATS: [&str; 5] = ["csv", "chrome", "chrome.gz", "rocpd", "pftrace"];
 
 fn write(trace: &Trace, format: &str, folder: &Path) {
@@ -47,12 +47,12 @@ fn kernels(t: &Trace) -> Vec<Row> {
     rows(t, &t.kernels.name, &t.kernels.start, &t.kernels.end)
 }
 
-/// Copies by time: formats name directions in words of their own.
+/// Copies by time: formats have their own names for directions.
 fn copies(t: &Trace) -> Vec<(i64, i64)> {
     t.memory_copies.start.iter().copied().zip(t.memory_copies.end.iter().copied()).collect()
 }
 
-/// Regions, and marks that some formats write as regions without a length.
+/// Regions, and instant markers that some formats write as regions without a length.
 fn regions(t: &Trace) -> Vec<Row> {
     let mut all = rows(t, &t.regions.name, &t.regions.start, &t.regions.end);
     let marks = (0..t.samples.len()).filter(|&i| t.samples.value[i].is_nan());
@@ -79,7 +79,7 @@ fn check(original: &Trace, what: &str) {
         assert_eq!(copies(&back), copies(&original), "copies of {what} as {format}");
         let (kept, all) = (regions(&back), regions(&original));
         if format == "csv" {
-            // Marks other than rocprofiler's have no file.
+            // Markers other than rocprofiler's have no file.
             let long =
                 |rows: Vec<Row>| -> Vec<Row> { rows.into_iter().filter(|row| row.1 < row.2).collect() };
             assert!(long(kept) == long(all), "regions of {what} as {format}");
@@ -120,11 +120,11 @@ fn real_traces_survive() {
     }
 }
 
-/// What analyses ask of a trace beyond names and times, row by row and without ids.
+/// What analyses need from a trace besides names and times, row by row and without ids.
 fn facts(t: &Trace) -> Vec<(&'static str, Vec<String>)> {
     let text = |id: StrId| t.strings.get(id).to_string();
     let agent = |id: AgentId| {
-        // Hosts of torch traces have no number to be told by.
+        // Hosts of torch traces have no number to identify them.
         id.get().filter(|&row| t.agents[row].absolute_index.get().is_some()).map(|row| {
             let agent = &t.agents[row];
             let facts = (text(agent.name), text(agent.product), agent.compute_units, agent.memory_bytes);

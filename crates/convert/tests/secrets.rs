@@ -1,4 +1,4 @@
-//! Secrets of a recorded command line stay behind, whatever the trace is written as.
+//! Secrets of a recorded command line are removed in every output format.
 
 use crate::common;
 

@@ -1,4 +1,4 @@
-//! Torch files: valid JSON whatever the trace holds, and real traces that survive being written again.
+//! Torch files: valid JSON whatever the trace holds, and real traces that can be written again without loss.
 
 use crate::common;
 
@@ -24,7 +24,7 @@ fn of_category<'a>(json: &'a Value, category: &str) -> Vec<&'a Value> {
     json["traceEvents"].as_array().unwrap().iter().filter(|e| e["cat"] == category).collect()
 }
 
-/// Two recordings that number their calls alike, with awkward names.
+/// Two recordings with the same call numbers and awkward names.
 fn awkward() -> Trace {
     let mut trace = Trace::default();
     let odd = "a \"quoted\" \\ name\n\u{1}µ";
@@ -111,7 +111,7 @@ fn awkward_content_stays_valid_and_exact() {
         assert_eq!(call["args"]["arg 2"], "NaN");
         assert_eq!(call["args"]["arg 3"], "");
     }
-    // Equal ids of two recordings stay apart, and each kernel keeps its call.
+    // Equal ids of two recordings do not collide, and each kernel keeps its call.
     let kernels = of_category(&json, "kernel");
     assert_ne!(calls[0]["args"]["correlation"], calls[1]["args"]["correlation"]);
     let ids = |events: &[&Value]| -> Vec<i64> {
@@ -174,7 +174,7 @@ fn real_traces_survive_being_written_again() {
     }
 }
 
-/// Two ranks of one pid and one GPU number shared a lane, and their slices crossed.
+/// Two ranks with the same pid and GPU number shared a lane, and their slices crossed.
 #[test]
 fn ranks_of_equal_numbers_have_lanes_of_their_own() {
     let trace = common::example();

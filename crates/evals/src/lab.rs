@@ -1,4 +1,4 @@
-//! Runs for one question: simulated from a seed, with everything taken away that tells the answer.
+//! Runs for one question: simulated from a seed, without anything that would give the answer away.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,15 +9,15 @@ use serde_json::Value as Json;
 use crate::Error;
 use crate::questions::{Question, RunSpec};
 
-/// The runs of a question, and what is true of them.
+/// The runs of a question, and the truth about them.
 pub struct Lab {
     /// The folder that the agent may read.
     pub root: PathBuf,
-    /// What is true of the run.
+    /// The truth about the run.
     pub a: Json,
-    /// What is true of the other run, where there is one.
+    /// The truth about the other run, if there is one.
     pub b: Option<Json>,
-    /// What is true of the run with the prediction come true.
+    /// The truth about the run if the prediction comes true.
     pub predicted: Option<Json>,
     _folder: tempfile::TempDir,
 }
@@ -34,7 +34,7 @@ impl Lab {
         let predicted = match (&question.kernel, question.factor) {
             (Some(kernel), Some(factor)) => {
                 let run = RunSpec { scale: Some(format!("{kernel}={factor}")), ..question.a.clone() };
-                // Outside of what the agent may read.
+                // Outside the folder that the agent may read.
                 Some(make(&run, seed, &hidden.join("predicted"), &hidden)?)
             }
             _ => None,
@@ -43,7 +43,7 @@ impl Lab {
     }
 }
 
-/// Simulates a run, moves its truth away and gives its files names that tell nothing.
+/// Simulates a run, moves its truth away and gives its files neutral names.
 fn make(run: &RunSpec, seed: u64, out: &Path, hidden: &Path) -> Result<Json, Error> {
     let wrong = |what: &str| Error::Questions(format!("`{}`: {what}", run.scenario));
     let format = OutputFormat::from_name(&run.format).ok_or_else(|| wrong("unknown format"))?;
@@ -80,7 +80,7 @@ fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(text: &Option<String>) -
     text.iter().map(|text| text.parse().map_err(|error: T::Err| error.to_string())).collect()
 }
 
-/// Takes the scenario out of file names.
+/// Removes the scenario from file names.
 fn rename(folder: &Path, scenario: &str) -> Result<(), Error> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();

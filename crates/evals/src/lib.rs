@@ -24,7 +24,7 @@ use self::lab::Lab;
 use self::questions::Questions;
 use self::session::Session;
 
-/// Why a scoring stops, or a question has no answer.
+/// Why scoring stops, or a question has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The table of questions is wrong.
@@ -36,20 +36,20 @@ pub enum Error {
     /// A file could not be written or moved.
     #[error("cannot make a run: {0}")]
     File(#[from] std::io::Error),
-    /// The server could not be talked to.
+    /// Talking to the server failed.
     #[error("MCP: {0}")]
     Protocol(String),
     /// A tool refused.
     #[error("{0}")]
     Tool(String),
-    /// The model could not be asked.
+    /// Asking the model failed.
     #[error("{0}")]
     Endpoint(String),
 }
 
 /// Who answers.
 pub enum Agent {
-    /// The script.
+    /// The reference script.
     Reference,
     /// A model.
     Model(Endpoint),
@@ -64,7 +64,7 @@ impl Agent {
     }
 }
 
-/// How one question went.
+/// The result of one question.
 pub struct Scored {
     /// The question's id.
     pub id: String,
@@ -74,12 +74,12 @@ pub struct Scored {
     pub question: String,
     /// What it concluded.
     pub answer: Conclusion,
-    /// Why that is wrong; none if it is right.
+    /// Why that is wrong; `None` if it is right.
     pub wrong: Option<String>,
 }
 
 impl Scored {
-    /// For programs.
+    /// The result as JSON.
     pub fn json(&self) -> Json {
         json!({
             "id": self.id,
@@ -94,7 +94,7 @@ impl Scored {
     }
 }
 
-/// Asks every question whose id contains `only`; `each` hears how it went.
+/// Asks every question whose id contains `only`; `each` gets each result.
 pub fn run(
     agent: &Agent,
     seed: u64,
@@ -104,7 +104,7 @@ pub fn run(
     let questions = Questions::load()?;
     let mut all = Vec::new();
     for (number, question) in questions.iter().enumerate().filter(|(_, one)| one.id.contains(only)) {
-        // Far apart, so that no run of one question is a run of another.
+        // Far apart, so that questions do not share runs.
         let lab = Lab::new(question, seed.wrapping_mul(1_000).wrapping_add(2 * number as u64))?;
         let session = Session::start(&lab.root)?;
         let text = questions.text(question, "a", "b");

@@ -57,7 +57,7 @@ fn scored(arguments: &Arguments) -> Result<bool, Error> {
         }),
         _ => {
             return Err(Error::Endpoint(format!(
-                "`{}` is no agent: reference or openai:URL",
+                "`{}` is not an agent: use reference or openai:URL",
                 arguments.agent
             )));
         }

@@ -25,7 +25,7 @@ pub struct Endpoint {
     pub url: String,
     /// The model's name.
     pub model: String,
-    /// Key, where the endpoint wants one.
+    /// Key, if the endpoint needs one.
     pub key: Option<String>,
 }
 
@@ -59,7 +59,7 @@ pub fn answer(endpoint: &Endpoint, session: &Session, question: &str) -> Result<
     Ok(Conclusion::default())
 }
 
-/// One call of the model; what is wrong with it goes back to the model.
+/// Runs one call of the model; errors go back to the model.
 fn run(session: &Session, call: &Json) -> Result<String, Error> {
     let name = call["function"]["name"].as_str().unwrap_or_default();
     let arguments = call["function"]["arguments"].as_str().unwrap_or("{}");

@@ -1,4 +1,4 @@
-//! The questions, as `evals/questions.toml` has them.
+//! The questions in `evals/questions.toml`.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub enum Field {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
-    /// Tells it from the others.
+    /// A unique name.
     pub id: String,
     /// What is asked.
     pub kind: String,
@@ -43,9 +43,9 @@ pub struct Question {
     pub a: RunSpec,
     /// The run to compare it with.
     pub b: Option<RunSpec>,
-    /// What gets faster or slower in a prediction.
+    /// The kernel that gets faster or slower in a prediction.
     pub kernel: Option<String>,
-    /// How many times as long it takes then.
+    /// The factor on that kernel's time.
     pub factor: Option<f64>,
     /// How far the number may be off, in percent.
     #[serde(default)]
@@ -61,9 +61,9 @@ pub struct RunSpec {
     pub scenario: String,
     /// The format it is written in.
     pub format: String,
-    /// Steps, where not the scenario's.
+    /// Steps, if not the scenario's.
     pub steps: Option<u64>,
-    /// Ranks, where not the scenario's.
+    /// Ranks, if not the scenario's.
     pub ranks: Option<u32>,
     /// What the profiler loses.
     pub lose: Option<String>,
@@ -88,12 +88,12 @@ impl Questions {
             .map_err(|error| Error::Questions(error.to_string()))
     }
 
-    /// In order.
+    /// The questions in order.
     pub fn iter(&self) -> impl Iterator<Item = &Question> {
         self.question.iter()
     }
 
-    /// What the agent reads, about these paths.
+    /// The question as the agent reads it, with these paths.
     pub fn text(&self, question: &Question, a: &str, b: &str) -> String {
         let text = self.kind.get(&question.kind).map_or("", |kind| kind.text.as_str());
         let factor = question.factor.map(|factor| factor.to_string()).unwrap_or_default();

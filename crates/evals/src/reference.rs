@@ -11,7 +11,7 @@ use crate::session::Session;
 
 type Plan = fn(&Session, &Question) -> Result<Conclusion, Error>;
 
-/// (words of a question, what to do); the first whose words are all there.
+/// (words of a question, what to do); the first plan whose words all occur is used.
 const PLANS: &[(&[&str], Plan)] = &[
     (&["got slower from"], compare),
     (&["Did a kernel get slower"], changed),
@@ -33,7 +33,7 @@ const PLANS: &[(&[&str], Plan)] = &[
     (&["rank or a link hold up"], no_late_rank),
 ];
 
-/// A question, with what stands between backticks in it.
+/// A question, and the texts between backticks in it.
 struct Question<'a> {
     quoted: Vec<&'a str>,
     text: &'a str,
@@ -50,7 +50,7 @@ pub fn answer(session: &Session, text: &str) -> Result<Conclusion, Error> {
 }
 
 impl Question<'_> {
-    /// Opens the run that the question names first.
+    /// Opens the first run that the question names.
     fn open(&self, session: &Session) -> Result<Json, Error> {
         session.ask("open_trace", json!({ "path": self.quoted.first() }))
     }
@@ -72,7 +72,7 @@ fn explained(session: &Session, question: &Question) -> Result<Json, Error> {
 fn why(session: &Session, question: &Question) -> Result<Conclusion, Error> {
     let explained = explained(session, question)?;
     let finding = &explained["findings"][0];
-    // The evidence names the place; where the answer had to be shortened, the row behind the key has it whole.
+    // The evidence names the place; if the answer was shortened, the row behind the key has all of it.
     let whole = session.ask("page", json!({ "answer": explained["answer"], "key": finding["key"] }))?;
     let evidence = &whole["found"]["evidence"];
     let named = ["name", "kernel_name"].iter().find_map(|name| text(&evidence[*name]));
@@ -81,7 +81,7 @@ fn why(session: &Session, question: &Question) -> Result<Conclusion, Error> {
     Ok(Conclusion { cause: text(&finding["rule"]), place: named.or(quoted), number })
 }
 
-/// The saving of a finding as the critical path predicts it, where that can be asked.
+/// The saving of a finding as the critical path predicts it, if it can.
 fn gain(session: &Session, question: &Question) -> Result<Conclusion, Error> {
     let explained = explained(session, question)?;
     let finding = &explained["findings"][0];
@@ -124,7 +124,7 @@ fn idle(session: &Session, question: &Question) -> Result<Conclusion, Error> {
     Ok(Conclusion { number: ms(&verdict(session, question)?["idle_ns"]), ..Conclusion::default() })
 }
 
-/// The first kernel of the summary, whole.
+/// The first kernel of the summary, with all columns.
 fn top_kernel(session: &Session, question: &Question) -> Result<Json, Error> {
     let opened = question.open(session)?;
     let asked = json!({ "trace": opened["trace"], "table": "kernels", "limit": 1 });
@@ -162,7 +162,7 @@ fn trust(session: &Session, question: &Question) -> Result<Conclusion, Error> {
     Ok(yes_or_no(verdict(session, question)?["trusted"] == true))
 }
 
-/// Health says which share of GPU time is there; what is missing follows from the time that is there.
+/// Health says which share of GPU time was recorded; the missing time follows from the recorded time.
 fn missing(session: &Session, question: &Question) -> Result<Conclusion, Error> {
     let opened = question.open(session)?;
     let health = session.ask("health", json!({ "trace": opened["trace"] }))?;

@@ -30,7 +30,7 @@ impl Conclusion {
     }
 }
 
-/// Why an answer is wrong; none if it is right.
+/// Why an answer is wrong; `None` if it is right.
 pub fn wrong(answer: &Conclusion, truth: &Truth, fields: &[Field], tolerance: f64) -> Option<String> {
     for field in fields {
         let problem = match field {

@@ -1,4 +1,4 @@
-//! One client of the MCP server, as an agent has it: a list of tools, and calls with text as answers.
+//! A client of the MCP server, as an agent sees it: a list of tools, and calls with text as answers.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use tokio::runtime::Runtime;
 
 use crate::Error;
 
-/// Bytes on their way between client and server.
+/// Bytes buffered between client and server.
 const PIPE: usize = 1 << 16;
 
 /// A connection to a server that reads one folder.
@@ -19,18 +19,18 @@ pub struct Session {
     client: RunningService<RoleClient, ()>,
 }
 
-/// A tool as a model is told of it.
+/// A tool as it is described to a model.
 pub struct ToolFacts {
     /// Its name.
     pub name: String,
     /// What it does.
     pub about: String,
-    /// What it is called with, as a JSON schema.
+    /// Its arguments, as a JSON schema.
     pub schema: Json,
 }
 
 impl Session {
-    /// Starts a server for a folder and connects to it; messages go through a pipe, as with a process of its own.
+    /// Starts a server for a folder and connects to it; messages go through a pipe, as between processes.
     pub fn start(root: &Path) -> Result<Self, Error> {
         let options = mcp::Options { roots: vec![root.to_path_buf()], ..mcp::Options::default() };
         let server = options.server().map_err(|refusal| Error::Protocol(refusal.to_string()))?;
@@ -61,7 +61,7 @@ impl Session {
         Ok(facts.collect())
     }
 
-    /// Calls a tool: its text, or the text of its error.
+    /// Calls a tool; returns its text, or the text of its error.
     pub fn call(&self, tool: &str, arguments: JsonObject) -> Result<Result<String, String>, Error> {
         let request = CallToolRequestParams::new(tool.to_string()).with_arguments(arguments);
         let result = self.runtime.block_on(self.client.call_tool(request));

@@ -1,11 +1,11 @@
-//! What a right answer is, from the truth of the simulation.
+//! The right answer, from the truth of the simulation.
 
 use serde_json::Value as Json;
 
 use crate::lab::Lab;
 use crate::questions::Question;
 
-/// What a right answer has to say; each field has one or more right values.
+/// What a right answer must say; each field has one or more right values.
 #[derive(Debug, Default)]
 pub struct Truth {
     /// Causes.
@@ -76,7 +76,7 @@ fn lost_ns(run: &Json) -> f64 {
     list(&run["lost"]).iter().filter_map(|lost| lost["time_ns"].as_f64()).sum()
 }
 
-/// What was put in on purpose, its names, and how much shorter the run is without it.
+/// The injected fault, its names, and how much shorter the run is without it.
 fn injected(run: &Json) -> Truth {
     let all = list(&run["injected"]);
     let field = |name: &str| all.iter().filter_map(|one| Some(one[name].as_str()?.to_string())).collect();

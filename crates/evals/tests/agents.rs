@@ -1,4 +1,4 @@
-//! Agents against the server: the reference agent on some questions, and a model that a stand-in plays.
+//! Agents against the server: the reference agent on some questions, and a stand-in for a model.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 const WHY: &str = "Why is the run in `a.json.gz` slower than it has to be?";
 const BOUND: &str = "What bounds the run in `a.json.gz`?";
 
-/// What the agent concludes, from a copy whose name tells nothing.
+/// What the agent concludes, from a copy with a neutral name.
 fn cause(trace: &std::path::Path, question: &str) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::copy(trace, folder.path().join("a.json.gz")).expect("a copy");

@@ -1,15 +1,15 @@
-//! What can be wrong with an expression.
+//! Errors in expressions.
 
-/// Brackets and signs that may be open at once; text that goes on and on is refused, not followed.
+/// Limit for nested brackets and signs; deeper text is refused.
 pub(crate) const DEEPEST: usize = 200;
-/// Words and signs of an expression: a sum of so many is still evaluated safely.
+/// Limit for words and signs of an expression, low enough to evaluate a sum safely.
 pub(crate) const MOST_TOKENS: usize = 4096;
 const FUNCTION_NAMES: &str = "min, max, abs, ceil_div, ceil, floor, log2";
 
 /// Where and why an expression cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SyntaxError {
-    /// A character that means nothing here.
+    /// A character that is not allowed.
     #[error("unexpected `{character}` at column {column}")]
     Character {
         /// The character.
@@ -17,29 +17,29 @@ pub enum SyntaxError {
         /// From 1.
         column: usize,
     },
-    /// A word literal without its end.
+    /// A quoted word without its end.
     #[error("the quote at column {column} is never closed")]
     Quote {
         /// From 1.
         column: usize,
     },
-    /// Something else should stand here.
+    /// Something else is expected here.
     #[error("expected {expected} at column {column}, not `{found}`")]
     Expected {
-        /// What should stand there.
+        /// What is expected.
         expected: &'static str,
-        /// What does.
+        /// What is there.
         found: String,
         /// From 1.
         column: usize,
     },
-    /// The end came too soon.
+    /// The text ends too soon.
     #[error("expected {expected}, but it ends there")]
     Ends {
-        /// What should follow.
+        /// What is missing.
         expected: &'static str,
     },
-    /// A name that is no parameter.
+    /// A name that is not a parameter.
     #[error("no parameter `{name}`")]
     Name {
         /// The name.
@@ -67,16 +67,16 @@ pub enum SyntaxError {
         /// From 1.
         column: usize,
     },
-    /// A channel of something that has none.
+    /// A channel of a counter without channels.
     #[error("`{name}` has no channels")]
     Channel {
         /// The name.
         name: String,
     },
-    /// More than anybody writes.
+    /// Longer than the limit.
     #[error("it has more than {MOST_TOKENS} tokens")]
     Long,
-    /// Brackets in brackets without end.
+    /// Nested too deeply.
     #[error("it has more than {DEEPEST} nested levels")]
     Deep,
 }

@@ -1,10 +1,11 @@
 //! The value of an expression.
 //!
-//! Numbers are doubles, exact for whole numbers to 2⁵³; words compare with words only. Nothing is ever executed.
+//! Numbers are doubles, exact for whole numbers up to 2⁵³; words compare only with words. Nothing is ever
+//! executed.
 
 use crate::{Expression, Operator};
 
-/// What an expression comes to.
+/// The value of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scalar {
     /// A number; true is 1, false is 0.
@@ -14,7 +15,7 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// Whether it counts as true: any number but zero, any word but the empty one.
+    /// Whether it counts as true: any number except zero, any word except the empty one.
     pub fn is_true(&self) -> bool {
         match self {
             Scalar::Number(n) => *n != 0.0 && !n.is_nan(),
@@ -23,8 +24,8 @@ impl Scalar {
     }
 }
 
-/// The value of an expression where `value` gives that of each name. Division by zero gives a value that no comparison
-/// but `!=` holds for.
+/// Evaluates an expression; `value` gives the value of each name. Every comparison with the result of a
+/// division by zero is false, except `!=`.
 pub fn evaluate<N>(expression: &Expression<N>, value: &dyn Fn(&N) -> Scalar) -> Scalar {
     let number = |part: &Expression<N>| match evaluate(part, value) {
         Scalar::Number(n) => n,
@@ -101,7 +102,7 @@ mod tests {
         ["M", "N", "mode"].iter().position(|known| *known == name)
     }
 
-    /// As tuning spaces do: names become numbers.
+    /// Like tuning spaces: names become numbers.
     fn resolved(text: &str) -> Result<Expression<usize>, SyntaxError> {
         parse(text)?.resolve(&|name, channel| match (resolve(name), channel) {
             (Some(_), Some(_)) => Err(SyntaxError::Channel { name: name.into() }),

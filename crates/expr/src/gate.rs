@@ -1,17 +1,17 @@
-//! Gates: `idle>+10%`, `kernel:gemm>+5%`: what is looked at, and by how many percent it may grow.
+//! Gates: `idle>+10%`, `kernel:gemm>+5%`: what to check, and how many percent it may grow.
 
 use crate::parse::{TokenKind, tokens};
 
-/// A gate as it is written; what its words mean is the caller's business.
+/// A parsed gate; the caller decides what its words mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gate<'t> {
-    /// `kernel` of `kernel:gemm`, where there is one.
+    /// `kernel` in `kernel:gemm`, if there is one.
     pub kind: Option<&'t str>,
-    /// `gemm` of `kernel:gemm`, `idle` of `idle`.
+    /// `gemm` in `kernel:gemm`, `idle` in `idle`.
     pub name: &'t str,
     /// Byte where the name begins.
     pub name_at: usize,
-    /// The most that is allowed.
+    /// The allowed increase.
     pub limit_pct: f64,
 }
 
@@ -19,7 +19,7 @@ pub struct Gate<'t> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub struct GateSyntaxError {
-    /// Byte in the text.
+    /// Byte position in the text.
     pub at: usize,
     /// What is wrong.
     pub why: &'static str,
@@ -28,12 +28,12 @@ pub struct GateSyntaxError {
 /// Reads `WHAT>+N%` or `KIND:WHAT>+N%`.
 pub fn parse(text: &str) -> Result<Gate<'_>, GateSyntaxError> {
     let wrong = |at: usize, why: &'static str| GateSyntaxError { at, why };
-    // Names of kernels hold `>` themselves; the limit is behind the last.
+    // Kernel names may contain `>`; the limit follows the last one.
     let Some(sign) = text.rfind('>') else { return Err(wrong(text.len(), "no `>` before a limit")) };
     let (what, limit) = (&text[..sign], &text[sign + 1..]);
     let limit_at = sign + 1 + (limit.len() - limit.trim_start().len());
     let limit = limit.trim();
-    let number = limit.strip_suffix('%').ok_or_else(|| wrong(text.len(), "no `%` behind the limit"))?;
+    let number = limit.strip_suffix('%').ok_or_else(|| wrong(text.len(), "no `%` after the limit"))?;
     let no_number = || wrong(limit_at, "no number before `%`");
     let tokens = tokens(number).map_err(|_| no_number())?;
     let (negative, rest) = match tokens.split_first() {
@@ -71,7 +71,7 @@ mod tests {
     fn mistakes_have_a_place() {
         for (text, at, why) in [
             ("total", 5, "no `>` before a limit"),
-            ("total>3", 7, "no `%` behind the limit"),
+            ("total>3", 7, "no `%` after the limit"),
             ("total> x%", 7, "no number before `%`"),
             ("total>nan%", 6, "no number before `%`"),
             ("total>+-3%", 6, "no number before `%`"),

@@ -1,4 +1,4 @@
-//! The expression language of metric formulas, tuning spaces and gates, and look-ups of names that people mistype.
+//! The expression language of metric formulas, tuning spaces and gates, and look-ups of mistyped names.
 //!
 //! ```text
 //! (SQ_INSTS_LDS != 0) ? SQ_ACCUM_PREV_HIRES / SQ_INSTS_LDS : none
@@ -8,18 +8,18 @@
 //!
 //! | written | meaning |
 //! |---|---|
-//! | `SQ_WAVES`, `BLOCK_M` | a name; what it means is the caller's business |
+//! | `SQ_WAVES`, `BLOCK_M` | a name; the caller decides what it means |
 //! | `TCC_HIT[CH]`, `TCC_HIT[28]` | the counter of one L2 channel |
 //! | `+ - * / // % **` | as in Python |
-//! | `== != < > <= >=`, `a < b <= c` | 1 or 0; a chain holds when every pair does |
+//! | `== != < > <= >=`, `a < b <= c` | 1 or 0; a chain is true if every pair is |
 //! | `and or not`, `&& \|\| !`, `a in [b, c]` | conditions |
 //! | `c ? a : b`, `none` | a choice, and no value |
 //! | `min max abs ceil_div ceil floor log2`, `MAX` | functions |
-//! | `INT(a)` | `a`, unless one of its values is not whole: then nothing at all |
+//! | `INT(a)` | `a`, unless one of its values is not whole: then no value |
 //! | `CHANNELS(a)`, `CHANNELS(a, 0, 15)` | the sum of `a` over all channels, or some |
 //!
-//! Text is parsed once into an [`Expression`] over names. [`Expression::resolve`] replaces names by what they mean
-//! (an index, a column), and [`evaluate`] computes a value; panels evaluate column by column instead.
+//! Text is parsed once into an [`Expression`] over names. [`Expression::resolve`] replaces names by their
+//! meaning (an index, a column), and [`evaluate`] computes a value; panels evaluate column by column instead.
 //!
 //! ```
 //! use rocm_perf_expr::{Scalar, evaluate, parse};

@@ -1,9 +1,9 @@
-//! Names like the one that was not found.
+//! Finds names similar to one that does not exist.
 
-/// Longer texts are compared by their beginnings, which is where names differ in kind.
+/// Only this many characters of long texts are compared: that is where names differ in kind.
 const COMPARED: usize = 80;
 
-/// Up to `count` names that contain the text, or nearly are it.
+/// Up to `count` names that contain the text, or are close to it.
 pub fn nearest(text: &str, names: &[&str], count: usize) -> Vec<String> {
     let beginning = |text: &str| -> String { text.to_lowercase().chars().take(COMPARED).collect() };
     let wanted = beginning(text);
@@ -28,7 +28,7 @@ pub fn nearest(text: &str, names: &[&str], count: usize) -> Vec<String> {
     scored.iter().take(count).map(|(_, name)| name.to_string()).collect()
 }
 
-/// The name with the fewest edits, when those are no more than `most`; letters count in either case.
+/// The name with the fewest edits, if those are at most `most`; case does not matter.
 pub fn closest<'n>(text: &str, names: impl IntoIterator<Item = &'n str>, most: usize) -> Option<&'n str> {
     let wanted = text.to_lowercase();
     let scored = names.into_iter().map(|name| (edits(&wanted, &name.to_lowercase()), name));

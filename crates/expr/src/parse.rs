@@ -3,7 +3,7 @@
 use crate::error::{DEEPEST, MOST_TOKENS};
 use crate::{Channel, Expression, Function, Operator, SyntaxError};
 
-/// Parses an expression; names stay as they are written.
+/// Parses an expression; names are kept as written.
 pub fn parse(text: &str) -> Result<Expression, SyntaxError> {
     let mut parser = Parser { tokens: tokens(text)?, at: 0, depth: 0 };
     let root = parser.choice()?;
@@ -118,7 +118,7 @@ impl Parser {
         self.tokens.get(self.at)
     }
 
-    /// Takes the next token when it is this symbol or word (never a quoted one).
+    /// Takes the next token if it is this symbol or word (never a quoted one).
     fn take(&mut self, text: &str) -> bool {
         let found = self.peek().is_some_and(|token| token.text == text && token.kind != TokenKind::Quoted);
         self.at += usize::from(found);
@@ -229,7 +229,7 @@ impl Parser {
                 return Ok(Expression::Negative(Box::new(parser.sign()?)));
             }
             let base = parser.atom()?;
-            // Right to left, and binding tighter than a sign before it.
+            // Right-associative, and binds tighter than a sign before it.
             if parser.take("**") {
                 return Ok(Self::binary(Operator::Power, base, parser.sign()?));
             }
@@ -265,7 +265,7 @@ impl Parser {
         Ok(if name == "none" { Expression::Missing } else { Expression::Name(name) })
     }
 
-    /// What follows the name of a function and its opening bracket.
+    /// Parses the rest of a function call, after the name and its opening bracket.
     fn call(&mut self, name: String) -> Parsed {
         match name.as_str() {
             "INT" => {
@@ -308,7 +308,7 @@ impl Parser {
         }
     }
 
-    /// Expressions with commas between, to the closing bracket.
+    /// Expressions separated by commas, up to the closing bracket.
     fn list(&mut self, close: &'static str) -> Result<Vec<Expression>, SyntaxError> {
         let mut items = Vec::new();
         if self.take(close) {
@@ -339,7 +339,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Any expression the parser can give.
+    /// Any expression that the parser can return.
     fn expression() -> impl Strategy<Value = Expression> {
         let leaf = prop_oneof![
             (0u32..1000).prop_map(|n| Expression::Number(f64::from(n) / 8.0)),
@@ -391,7 +391,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is typed, parsing ends with an expression or an error.
+        /// Whatever the input, parsing ends with an expression or an error.
         #[test]
         fn parsing_never_panics(text in ".{0,80}", signs in "[-+*/%<>=!&|?:,()\\[\\]A1. ]{0,60}") {
             let _ = parse(&text);

@@ -1,6 +1,6 @@
-//! What an expression is.
+//! The tree of an expression.
 
-/// What stands between two operands.
+/// An operator between two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     /// `or`, `||`
@@ -36,7 +36,7 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// The result for two numbers; a comparison gives 1 or 0, x / 0 is infinite and 0 / 0 not a number.
+    /// The result for two numbers; a comparison gives 1 or 0, x / 0 is infinite and 0 / 0 is not a number.
     #[inline(always)]
     pub fn apply(self, a: f64, b: f64) -> f64 {
         let truth = |holds: bool| f64::from(u8::from(holds));
@@ -60,13 +60,13 @@ impl Operator {
         }
     }
 
-    /// Whether it compares.
+    /// Whether it is a comparison.
     pub fn compares(self) -> bool {
         use Operator::{AtLeast, AtMost, Equal, Greater, Less, Unequal};
         matches!(self, Equal | Unequal | Less | Greater | AtMost | AtLeast)
     }
 
-    /// As it is written.
+    /// Its text.
     pub fn sign(self) -> &'static str {
         match self {
             Operator::Or => "or",
@@ -91,7 +91,7 @@ impl Operator {
 /// Which L2 channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channel {
-    /// `[CH]`: that of the row, or of the sum around it.
+    /// `[CH]`: the channel of the row, or of the enclosing sum.
     Current,
     /// `[28]`
     Number(u32),
@@ -138,10 +138,10 @@ impl Function {
         Self::ALL.iter().find(|(function, ..)| *function == self).map_or("", |(_, name, ..)| name)
     }
 
-    /// Its value; not a number where one of the arguments is none.
+    /// Its value; NaN if one of the arguments is NaN.
     pub fn apply(self, arguments: &[f64]) -> f64 {
         let first = arguments.first().copied().unwrap_or(f64::NAN);
-        // What is undefined stays so: the smaller of nothing and 5 is not 5.
+        // Undefined stays undefined: the minimum of NaN and 5 is not 5.
         if arguments.iter().any(|argument| argument.is_nan()) {
             return f64::NAN;
         }
@@ -160,7 +160,7 @@ impl Function {
     }
 }
 
-/// A parsed expression; `N` is what stands for a name.
+/// A parsed expression; `N` represents a name.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expression<N = String> {
     /// A number.
@@ -177,24 +177,24 @@ pub enum Expression<N = String> {
     Negative(Box<Expression<N>>),
     /// `not a`
     Not(Box<Expression<N>>),
-    /// `a + b` and its like.
+    /// `a + b` and so on.
     Binary(Operator, Box<Expression<N>>, Box<Expression<N>>),
-    /// `a < b <= c`: every neighbouring pair holds; at least two comparisons.
+    /// `a < b <= c`: every neighbouring pair must be true; at least two comparisons.
     Chain(Box<Expression<N>>, Vec<(Operator, Expression<N>)>),
     /// `a in [b, c]`
     In(Box<Expression<N>>, Vec<Expression<N>>),
     /// `c ? a : b`
     Choice(Box<[Expression<N>; 3]>),
-    /// `max(a, b)` and its like.
+    /// `max(a, b)` and so on.
     Call(Function, Vec<Expression<N>>),
     /// `INT(a)`
     Whole(Box<Expression<N>>),
-    /// `CHANNELS(a)`, with the first and last channel where given.
+    /// `CHANNELS(a)`, with the first and last channel if given.
     Channels(Box<Expression<N>>, Option<(u32, u32)>),
 }
 
 impl<N> Expression<N> {
-    /// Calls `each` for every name in it, with the channel it is asked for.
+    /// Calls `each` for every name in it, with its channel.
     pub fn names<'e>(&'e self, each: &mut dyn FnMut(&'e N, Option<Channel>)) {
         match self {
             Expression::Number(_) | Expression::Text(_) | Expression::Missing => {}
@@ -222,11 +222,11 @@ impl<N> Expression<N> {
     }
 }
 
-/// What a name, with its channel where it has one, stands for.
+/// Maps a name, with its channel if it has one, to an expression.
 pub type Meaning<'a, M, E> = dyn Fn(&str, Option<Channel>) -> Result<Expression<M>, E> + 'a;
 
 impl Expression {
-    /// Replaces every name by what `meaning` gives for it. `none` is offered as a name too: something may be called so.
+    /// Replaces every name by the result of `meaning`. `none` is also looked up: it may be a name.
     pub fn resolve<M, E>(&self, meaning: &Meaning<'_, M, E>) -> Result<Expression<M>, E> {
         let all = |parts: &[Expression]| -> Result<Vec<Expression<M>>, E> {
             parts.iter().map(|part| part.resolve(meaning)).collect()

@@ -1,4 +1,4 @@
-//! Archives of several names: a folder, and files beside it of which the last makes the others readable.
+//! Archives with several names: a folder, and files next to it, the last of which makes the others readable.
 
 use std::fs;
 use std::io;
@@ -7,9 +7,9 @@ use std::path::Path;
 use crate::folder::OutputFolder;
 use crate::output::{OutputFile, name_all, prepare};
 
-/// Gives a folder and files their names. Names cannot all change at once, so the last file, without which nobody reads the
-/// others, is taken away first and comes last: a kill between them leaves no archive, never parts of two. After an error all
-/// is as it was.
+/// Moves a folder and files to their final names. All names cannot change at once, so the last file, without
+/// which nobody reads the others, is removed first and added last: a kill in between leaves no archive, never
+/// parts of two. After an error everything is as before.
 pub fn commit_archive(folder: OutputFolder, mut parts: Vec<OutputFile>) -> io::Result<()> {
     prepare(&mut parts)?;
     let Some(last) = parts.last().map(|part| part.target.clone()) else { return folder.commit() };
@@ -33,7 +33,7 @@ pub fn commit_archive(folder: OutputFolder, mut parts: Vec<OutputFile>) -> io::R
     }
 }
 
-/// Whether there was something to set aside.
+/// Sets a file aside; returns whether there was one.
 fn set_aside(file: &Path, aside: &Path) -> io::Result<bool> {
     match fs::rename(file, aside) {
         Ok(()) => Ok(true),

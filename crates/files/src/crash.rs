@@ -1,14 +1,14 @@
-//! What a bug in this program looks like to its user: one line that says so, and no half-written files.
+//! A bug in this program prints one line to the user, and leaves no half-written files.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::panic::PanicHookInfo;
 
 use crate::output::remove_partial_files_if_free;
 
-/// The exit code of a program that has a bug.
+/// Exit code after a panic.
 const CODE: i32 = 101;
 
-/// From now on a panic prints one line, and `help` below it. `RUST_BACKTRACE=1` adds where it came from.
+/// Makes a panic print one line, and `help` below it. `RUST_BACKTRACE=1` adds the backtrace.
 pub fn report_crashes(help: &'static str) {
     std::panic::set_hook(Box::new(move |panic| {
         eprintln!("{}\n help: {help}", explain(panic));
@@ -26,8 +26,8 @@ pub fn report_crashes(help: &'static str) {
 }
 
 fn explain(panic: &PanicHookInfo) -> String {
-    let message = panic.payload_as_str().unwrap_or("it stopped without a reason");
-    // Names in a trace may hold anything, and they may be part of the message.
+    let message = panic.payload_as_str().unwrap_or("no reason given");
+    // Names in a trace may contain anything, and the message may include them.
     let message: String = message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let place = panic.location().map(|place| format!(" at {}:{}", place.file(), place.line()));
     format!("error: rocm-perf panicked{}: {message}", place.unwrap_or_default())
@@ -39,7 +39,7 @@ mod tests {
 
     use super::*;
 
-    /// The test below runs it in a process of its own.
+    /// The test below runs this in a separate process.
     #[test]
     #[ignore = "panics"]
     fn crash() {

@@ -1,4 +1,4 @@
-//! Output folders: filled beside their target, then renamed into place.
+//! Output folders: filled next to their target, then renamed into place.
 
 use std::collections::HashSet;
 use std::ffi::CString;
@@ -12,18 +12,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::output::{OutputFile, remove};
 use crate::private::{create_private_folder, publish};
 
-/// Lists the files of a folder that this program wrote, one relative path a line. A folder is replaced only if this
-/// file is there and lists everything in it.
+/// Lists the files of a folder that this program wrote, one relative path per line. A folder is replaced only
+/// if this file exists and lists everything in it.
 pub const MARKER: &str = ".rocm-perf-folder";
 
-/// A folder filled beside its target and renamed into place by [`OutputFolder::commit`]; dropped without it,
-/// it leaves nothing behind.
+/// A folder filled next to its target and renamed into place by [`OutputFolder::commit`]; without a commit it
+/// is removed on drop.
 pub struct OutputFolder {
     output: OutputFile,
 }
 
 impl OutputFolder {
-    /// Makes an empty partial folder beside `target`; fails if a folder is there that must not be replaced.
+    /// Creates an empty partial folder next to `target`; fails if `target` must not be replaced.
     pub fn create(target: &Path) -> io::Result<Self> {
         check_replaceable(target)?;
         Ok(Self { output: empty_folder(target)? })
@@ -34,13 +34,13 @@ impl OutputFolder {
         self.output.partial()
     }
 
-    /// Makes the files durable and gives the folder its name, in place of an earlier one of ours.
+    /// Makes the files durable and renames the folder, replacing an earlier one of ours.
     pub fn commit(self) -> io::Result<()> {
         self.swap()?.finish();
         Ok(())
     }
 
-    /// The same, but the earlier folder can still come back.
+    /// Like `commit`, but the earlier folder can still be restored.
     pub(crate) fn swap(self) -> io::Result<Swapped> {
         let (partial, target) = (&self.output.partial, &self.output.target);
         list_as_ours(partial)?;
@@ -55,7 +55,8 @@ impl OutputFolder {
         if exchange(partial, target).is_ok() {
             fs::rename(partial, &aside)?;
         } else {
-            // Some file systems cannot exchange names: set aside first, and put back if the new folder cannot take its name.
+            // Some file systems cannot exchange names: move the old folder aside, and back if the new one
+            // cannot be renamed.
             fs::rename(target, &aside)?;
             if let Err(error) = fs::rename(partial, target) {
                 let _ = fs::rename(&aside, target);
@@ -66,7 +67,7 @@ impl OutputFolder {
     }
 }
 
-/// A folder that has its name, and the one that had it before.
+/// A folder with its final name, and the one that it replaced.
 pub(crate) struct Swapped {
     target: PathBuf,
     /// Where the old folder is, and its files.
@@ -81,7 +82,7 @@ impl Swapped {
         }
     }
 
-    /// Brings the old folder back and removes the new one.
+    /// Restores the old folder and removes the new one.
     pub fn undo(self) {
         let Some((aside, _)) = self.old else { return drop(remove_ours(&self.target)) };
         if exchange(&aside, &self.target).is_ok() {
@@ -95,7 +96,7 @@ impl Swapped {
 /// Above this many files, one call for the whole file system is faster than a call for each.
 pub(crate) const MOST_SYNCED_ONE_BY_ONE: usize = 64;
 
-/// Waits until all files below a folder are on the disk.
+/// Waits until all files in a folder tree are on disk.
 fn make_durable(folder: &Path) -> io::Result<()> {
     let files = contents(folder)?;
     if files.len() > MOST_SYNCED_ONE_BY_ONE && sync_file_system(folder) {
@@ -108,17 +109,17 @@ fn make_durable(folder: &Path) -> io::Result<()> {
         .try_for_each(|path| fs::File::open(path)?.sync_all())
 }
 
-/// Waits until all of the file system of a folder is on the disk; whether that worked.
+/// Waits until the whole file system of a folder is on disk; returns whether that worked.
 pub(crate) fn sync_file_system(folder: &Path) -> bool {
     // SAFETY: the descriptor is open until the call returns.
     fs::File::open(folder).is_ok_and(|open| unsafe { libc::syncfs(open.as_raw_fd()) } == 0)
 }
 
-/// Two names change places at once, so that a kill at any moment leaves the old folder or the new one.
+/// Exchanges two names atomically, so that a kill at any moment leaves the old folder or the new one.
 pub(crate) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     let path = |path: &Path| CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other);
     let (one, other) = (path(one)?, path(other)?);
-    // SAFETY: both paths end with zero and outlive the call.
+    // SAFETY: both paths are NUL-terminated and outlive the call.
     let done = unsafe {
         libc::syscall(
             libc::SYS_renameat2,
@@ -132,13 +133,13 @@ pub(crate) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// A folder of this process alone, made beside `near`; it goes away when dropped, or when the program is interrupted.
+/// A private folder of this process, created next to `near`; removed on drop and on interrupts.
 pub struct TemporaryFolder {
     output: OutputFile,
 }
 
 impl TemporaryFolder {
-    /// Makes an empty folder beside `near`, whether or not something has that name.
+    /// Creates an empty folder next to `near`, whether or not `near` exists.
     pub fn beside(near: &Path) -> io::Result<Self> {
         static MADE: AtomicUsize = AtomicUsize::new(0);
         let mut name = near.file_name().unwrap_or_default().to_os_string();
@@ -146,12 +147,12 @@ impl TemporaryFolder {
         Ok(Self { output: empty_folder(&near.with_file_name(name))? })
     }
 
-    /// Makes an empty folder where the system keeps temporary files.
+    /// Creates an empty folder in the system's temporary directory.
     pub fn of_system() -> io::Result<Self> {
         Self::beside(&std::env::temp_dir().join("rocm-perf"))
     }
 
-    /// Where it is.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         self.output.partial()
     }
@@ -164,8 +165,8 @@ fn empty_folder(near: &Path) -> io::Result<OutputFile> {
     Ok(output)
 }
 
-/// Whether an output folder may take this name: nothing is there (`None`), or a folder that this program wrote and that
-/// holds nothing else (its files). Anything else is an error that says what is in the way.
+/// Whether an output folder may take this name: it is free (`None`), or a folder that holds only files that
+/// this program wrote (its files). Anything else is an error that says what is in the way.
 pub fn check_replaceable(target: &Path) -> io::Result<Option<Vec<PathBuf>>> {
     let refuse = |why: String| Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
     match fs::symlink_metadata(target) {
@@ -199,7 +200,7 @@ pub fn check_replaceable(target: &Path) -> io::Result<Option<Vec<PathBuf>>> {
     }
 }
 
-/// Lists all that is in a folder now as written by this program, so that [`remove_ours`] may remove it later.
+/// Lists everything in a folder as written by this program, so that [`remove_ours`] may remove it later.
 pub fn list_as_ours(folder: &Path) -> io::Result<()> {
     let mut files = contents(folder)?;
     files.retain(|path| path != Path::new(MARKER));
@@ -207,8 +208,8 @@ pub fn list_as_ours(folder: &Path) -> io::Result<()> {
     fs::write(folder.join(MARKER), lines)
 }
 
-/// Removes a folder of which this program listed every file. With any other file in it the folder stays whole, and the
-/// error names that file.
+/// Removes a folder if this program listed every file in it. With any other file the folder is left alone,
+/// and the error names that file.
 pub fn remove_ours(folder: &Path) -> io::Result<()> {
     if let Some(files) = check_replaceable(folder)? {
         remove_listed(folder, &files);
@@ -216,7 +217,7 @@ pub fn remove_ours(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// All files below a folder, as relative paths in order; links are files, and so is an empty folder.
+/// All files in a folder tree, as sorted relative paths; links count as files, and so do empty folders.
 fn contents(folder: &Path) -> io::Result<Vec<PathBuf>> {
     fn walk(base: &Path, below: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
         for entry in fs::read_dir(base.join(below))? {
@@ -236,7 +237,7 @@ fn contents(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Removes these files and the folders that they leave empty, never what else has appeared meanwhile.
+/// Removes these files and the folders that become empty, never anything that was added meanwhile.
 fn remove_listed(folder: &Path, files: &[PathBuf]) {
     for file in files {
         let path = folder.join(file);

@@ -1,4 +1,4 @@
-//! Interrupts: child processes stop with this program, or instead of it while a [`Guard`] lives.
+//! Interrupts: child processes stop with this program, or instead of it while a [`Guard`] exists.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,15 +9,15 @@ use crate::watchdog;
 
 /// Whether a caller handles interrupts itself.
 static GUARDED: AtomicBool = AtomicBool::new(false);
-/// How often the user interrupted what is guarded.
+/// Number of interrupts under the current guard.
 static INTERRUPTS: AtomicUsize = AtomicUsize::new(0);
-/// The process groups that run now.
+/// The running process groups.
 static RUNNING: Mutex<Vec<libc::pid_t>> = Mutex::new(Vec::new());
 
 /// How long a profiler gets to write its data before the next, stronger signal.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// While it lives, interrupts stop the child processes instead of this program.
+/// While it exists, interrupts stop the child processes instead of this program.
 pub struct Guard(());
 
 impl Guard {
@@ -39,11 +39,11 @@ impl Drop for Guard {
     }
 }
 
-/// For the handler of Ctrl-C: whether what runs ends by itself. If not, all child processes are killed, all partial
-/// files are removed, and the program must exit.
+/// For the handler of Ctrl-C: whether what is running stops on its own. If not, all child processes are
+/// killed, all partial files are removed, and the program must exit.
 ///
-/// Under a guard the first interrupt is passed on to the child processes; if that does not end them, they are told to
-/// terminate, then killed. Each further interrupt takes the next step at once.
+/// Under a guard the first interrupt is passed on to the child processes; if that does not end them, they are
+/// terminated, then killed. Each further interrupt takes the next step at once.
 pub fn interrupt() -> bool {
     if !GUARDED.load(Ordering::SeqCst) {
         running().iter().for_each(|group| send(*group, libc::SIGKILL));
@@ -65,19 +65,19 @@ pub fn interrupt() -> bool {
     true
 }
 
-/// Whether the user interrupted what the newest guard protects.
+/// Whether the user has interrupted since the newest guard was created.
 pub fn is_interrupted() -> bool {
     INTERRUPTS.load(Ordering::SeqCst) > 0
 }
 
-/// A process group that interrupts go to, as long as this lives.
+/// A process group that receives interrupts, while this exists.
 pub(crate) struct Registered(libc::pid_t);
 
 impl Registered {
     pub(crate) fn new(group: libc::pid_t) -> Self {
         RUNNING.lock().unwrap_or_else(|e| e.into_inner()).push(group);
         watchdog::watch(group);
-        // An interrupt may have come between the start of the process and this.
+        // An interrupt may have come after the process started but before this.
         if GUARDED.load(Ordering::SeqCst) && is_interrupted() {
             send(group, libc::SIGINT);
         }
@@ -98,6 +98,6 @@ fn running() -> Vec<libc::pid_t> {
 
 /// Sends a signal to all processes of a group.
 pub(crate) fn send(group: libc::pid_t, signal: libc::c_int) {
-    // SAFETY: a plain system call; a group that is gone gives an error that nobody needs.
+    // SAFETY: a plain system call; the error for a group that is gone can be ignored.
     unsafe { libc::kill(-group, signal) };
 }

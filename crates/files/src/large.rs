@@ -1,7 +1,7 @@
-//! Large outputs: the disk takes their bytes while more are written, and what they replace is freed while other things end.
+//! Large outputs: writes to disk start early, and replaced files are freed in the background.
 //!
-//! Waiting until hundreds of megabytes are on the disk, and giving back the pages of a file as large, takes longer than
-//! writing them. Nothing here can fail an output: whether its bytes are on the disk is found out when it is made durable.
+//! Waiting until hundreds of megabytes are on disk, and freeing the pages of a file that large, takes longer
+//! than writing them. Nothing here can fail an output: errors show up when the file is made durable.
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
@@ -9,13 +9,13 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::thread;
 
-/// Bytes that are handed to the disk at once.
+/// Bytes per request to write to disk.
 const PART: u64 = 32 << 20;
 
-/// Start writing what is in memory, and do not wait for it.
+/// Starts writing dirty pages to disk, without waiting.
 const SYNC_FILE_RANGE_WRITE: libc::c_uint = 2;
 
-/// How much of a file was written, and how much of that the disk was asked for.
+/// How much of a file was written, and how much of that was requested to go to disk.
 #[derive(Default)]
 pub(crate) struct Progress {
     written: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Takes note of bytes that were written; once enough came together, the disk begins with them.
+    /// Counts written bytes; once there are enough, starts writing them to disk.
     pub fn add(&mut self, file: &File, bytes: usize) {
         self.written += bytes as u64;
         let part = self.written - self.begun;
@@ -33,7 +33,7 @@ impl Progress {
         let (from, length) = (self.begun as libc::off64_t, part as libc::off64_t);
         self.begun = self.written;
         let Ok(file) = file.try_clone() else { return };
-        // The call itself takes time: the pages are collected in it.
+        // The call itself takes time: it collects the pages.
         let begin = move || {
             // SAFETY: the descriptor is open until the call returns.
             unsafe {
@@ -50,14 +50,14 @@ impl Progress {
     }
 }
 
-/// A large file that is about to be replaced: it is freed on a thread of its own when this is dropped.
+/// A large file that is about to be replaced: dropping this frees it on a background thread.
 pub(crate) struct Replaced(Option<File>);
 
 impl Replaced {
-    /// The file at `target`, if it is there and large.
+    /// The file at `target`, if it exists and is large.
     pub fn at(target: &Path) -> Self {
         let is_large = target.symlink_metadata().is_ok_and(|facts| facts.is_file() && facts.len() > PART);
-        // A name alone keeps the file, whatever its permissions.
+        // `O_PATH` keeps the file open, whatever its permissions.
         let open = || OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(target).ok();
         Self(is_large.then(open).flatten())
     }
@@ -71,7 +71,7 @@ impl Drop for Replaced {
     }
 }
 
-/// Lets a thread do something; where there cannot be one it is not done.
+/// Runs something on a thread; skipped if no thread can be created.
 fn on_the_side(name: &str, work: impl FnOnce() + Send + 'static) {
     let thread = thread::Builder::new().name(name.into()).stack_size(64 << 10);
     let _ = thread.spawn(work);

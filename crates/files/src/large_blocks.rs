@@ -1,7 +1,8 @@
-//! Large blocks of memory, which are emptied before they are freed, on several threads where the caller has them.
+//! Large blocks of memory, which are emptied before they are freed, on several threads if possible.
 //!
-//! Unmapping is done for one block at a time, whatever thread asks for it, and takes as long as the block has pages. Emptying a
-//! block takes that time too, but the system empties blocks side by side, and an empty block is unmapped at once.
+//! The system unmaps one block at a time, whatever thread calls it, in time proportional to the number of
+//! pages. Emptying a block takes as long, but blocks can be emptied in parallel, and an empty block is
+//! unmapped at once.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
@@ -11,22 +12,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::memory::System;
 
-/// Blocks of at least so many bytes are large.
+/// Minimum bytes of a large block.
 const LARGE: usize = 4 << 20;
 
-/// Blocks of at least so many bytes are mapped each by itself, and unmapped when they are freed; smaller ones may be used again.
-/// It is the most that the system's allocator (glibc) takes for its limit.
+/// Blocks of at least this size are mapped separately, and unmapped when freed; smaller ones may be reused.
+/// It is the highest threshold that the system's allocator (glibc) accepts.
 const MAPPED: usize = if cfg!(target_env = "gnu") { 32 << 20 } else { usize::MAX };
 
-/// Bytes that one thread empties at once.
+/// Bytes that one thread empties at a time.
 const PIECE: usize = 8 << 20;
 
 thread_local! {
-    /// The blocks that this thread freed, while it gathers them.
+    /// The blocks that this thread has freed, while it collects them.
     static GATHERED: Cell<Option<*mut Freed>> = const { Cell::new(None) };
 }
 
-/// Stands at the beginning of a block that was freed and is still there.
+/// Header of a block that was freed but not yet returned.
 struct Freed {
     next: *mut Freed,
     layout: Layout,
@@ -52,7 +53,7 @@ unsafe fn free_large(block: *mut u8, layout: Layout) {
     let gathered = GATHERED.try_with(|first| {
         let next = first.get()?;
         let freed = block.cast::<Freed>();
-        // SAFETY: nobody uses the block any more, and it has room for this.
+        // SAFETY: the block is no longer used, and has room for this.
         unsafe { freed.write_unaligned(Freed { next, layout }) };
         first.set(Some(freed));
         Some(())
@@ -67,31 +68,31 @@ unsafe fn free_large(block: *mut u8, layout: Layout) {
     unsafe { System.dealloc(block, layout) }
 }
 
-/// Addresses of the pages that lie in a block as a whole.
+/// Addresses of the pages that are entirely inside a block.
 fn pages_of(block: usize, layout: Layout) -> Range<usize> {
     // SAFETY: a plain system call.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(1) as usize;
     block.next_multiple_of(page)..(block + layout.size()) / page * page
 }
 
-/// Gives pages that nobody needs back to the system.
+/// Returns unused pages to the system.
 fn empty(pages: Range<usize>) {
-    // SAFETY: nobody uses these pages any more. If the call fails, they go with their block.
+    // SAFETY: these pages are no longer used. If the call fails, they are freed with their block.
     unsafe { libc::madvise(pages.start as *mut libc::c_void, pages.len(), libc::MADV_DONTNEED) };
 }
 
-/// The large blocks of a value that was dropped. They are freed when this is dropped.
+/// The large blocks of a dropped value. Dropping this frees them.
 pub struct LargeBlocks(Vec<(usize, Layout)>);
 
 impl LargeBlocks {
-    /// Drops a value, and keeps its large blocks.
+    /// Drops a value, but keeps its large blocks.
     pub fn of<T>(value: T) -> Self {
         GATHERED.set(Some(ptr::null_mut()));
         drop(value);
         let mut next = GATHERED.take().unwrap_or(ptr::null_mut());
         let mut blocks = Vec::new();
         while !next.is_null() {
-            // SAFETY: only `free_large` makes this list, of blocks that belong to nobody else.
+            // SAFETY: only `free_large` builds this list, from blocks that nothing else owns.
             let freed = unsafe { next.read_unaligned() };
             blocks.push((next as usize, freed.layout));
             next = freed.next;
@@ -99,7 +100,7 @@ impl LargeBlocks {
         Self(blocks)
     }
 
-    /// Parts that take about as long to empty.
+    /// Splits the blocks into parts that take about equally long to empty.
     pub fn pieces(&self) -> Vec<Piece<'_>> {
         let cut = |&(block, layout): &(usize, Layout)| {
             let Range { start, end } = pages_of(block, layout);
@@ -122,21 +123,21 @@ impl Drop for LargeBlocks {
 /// Whether this program ends after its answer.
 static ENDS: AtomicBool = AtomicBool::new(false);
 
-/// Says that this program ends after its answer, and needs no memory any more that it freed.
+/// Declares that this program ends after its answer, and will not reuse freed memory.
 pub fn end_after_answer() {
     ENDS.store(true, Ordering::Relaxed);
 }
 
-/// Takes that back.
+/// Undoes that.
 pub(crate) fn stay_after_answer() {
     ENDS.store(false, Ordering::Relaxed);
 }
 
-/// Gives memory that was freed, and that the allocator keeps for later, back to the system if this program is about to end.
+/// Returns free memory that the allocator caches to the system, if this program is about to end.
 pub fn give_back_free() {
     #[cfg(target_env = "gnu")]
     if ENDS.load(Ordering::Relaxed) {
-        // SAFETY: takes only what nobody uses.
+        // SAFETY: releases only unused memory.
         unsafe { libc::malloc_trim(0) };
     }
 }
@@ -148,7 +149,7 @@ pub struct Piece<'a> {
 }
 
 impl Piece<'_> {
-    /// Gives its pages back to the system.
+    /// Returns its pages to the system.
     pub fn empty(&self) {
         empty(self.pages.clone());
     }

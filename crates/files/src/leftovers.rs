@@ -1,4 +1,4 @@
-//! What killed processes left: partial files and folders, found beside the next output of that name and removed.
+//! Leftovers of killed processes: partial files and folders, found when the same name is written again.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,56 +7,58 @@ use std::time::Duration;
 
 use crate::output::remove;
 
-/// What a killed process wrote to is left alone for this long: it may be one of another machine or container that still
-/// runs.
+/// Leftovers this recent are left alone: they may belong to a process on another machine or in a container
+/// that still runs.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
-/// Something that a killed process left.
+/// Something left by a killed process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leftover {
-    /// Where it is, or was.
+    /// Its path, even after removal.
     pub path: PathBuf,
-    /// How long nobody has written to it.
+    /// Time since the last write.
     pub age: Duration,
-    /// Whether it was removed; else it is too new.
+    /// Whether it was removed; if not, it is too recent.
     pub removed: bool,
 }
 
 impl Leftover {
-    /// The same as a sentence.
+    /// A sentence about it.
     pub fn explain(&self) -> String {
         let (path, age) = (self.path.display(), in_words(self.age));
         match self.removed {
             true => format!("removed `{path}`, which a killed run left {age} ago"),
             false => {
-                format!("`{path}` is from a run that was killed {age} ago; a run after an hour removes it")
+                format!(
+                    "`{path}` is from a run that was killed {age} ago; the next run over an hour after that removes it"
+                )
             }
         }
     }
 }
 
-/// What was found since the last call.
+/// Leftovers found since the last call.
 static FOUND: Mutex<Vec<Leftover>> = Mutex::new(Vec::new());
 
-/// Takes what was found since the last call, so that the user can be told.
+/// Takes the leftovers found since the last call, to report them to the user.
 pub fn take_leftovers() -> Vec<Leftover> {
     std::mem::take(&mut FOUND.lock().unwrap_or_else(|e| e.into_inner()))
 }
 
-/// A folder with so many names is not listed again for each file that is written into it.
+/// A folder with more names than this is not listed again for every file written to it.
 const LARGE: usize = 64;
 
-/// What the last large folder held that may be left over.
+/// Possible leftovers in the last large folder.
 struct Listed {
     folder: PathBuf,
-    /// Files that may be written before it is listed again: as many as it held, so that the cost of listing is shared.
+    /// Files that may be written before it is listed again: as many as it held, which spreads the cost.
     fresh_for: usize,
     names: Vec<String>,
 }
 
 static LISTED: Mutex<Option<Listed>> = Mutex::new(None);
 
-/// Unfinished files in a folder that begin like this, as it is or as it was when it was listed last.
+/// Unfinished files in a folder with this prefix, now or when it was last listed.
 fn unfinished(folder: &Path, start: &str) -> Vec<String> {
     let begin = |names: &[String]| names.iter().filter(|name| name.starts_with(start)).cloned().collect();
     let mut listed = LISTED.lock().unwrap_or_else(|e| e.into_inner());
@@ -88,7 +90,7 @@ pub(crate) fn remove_abandoned(target: &Path, name: &str) {
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let start = format!(".{name}.");
     for found in unfinished(folder, &start) {
-        // What another output's name begins with is no leftover of this one.
+        // Another output's name may begin the same way.
         let is_ours = |pid: &libc::pid_t| {
             [".partial", ".removed"].iter().any(|end| found == format!("{start}{pid}{end}"))
         };
@@ -112,9 +114,9 @@ pub(crate) fn remove_abandoned(target: &Path, name: &str) {
     }
 }
 
-/// Whether there is a process of that number.
+/// Whether a process with this id exists.
 pub fn runs(pid: libc::pid_t) -> bool {
-    // SAFETY: signal 0 only asks whether the process is there.
+    // SAFETY: signal 0 only checks whether the process exists.
     let there = unsafe { libc::kill(pid, 0) } == 0;
     there || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
 }
@@ -159,7 +161,7 @@ mod tests {
         write("a");
         write("b");
         assert!(!first.exists() && !second.exists());
-        // What comes later is found when as many files as there were have been written.
+        // A later leftover is found once as many files as there were have been written.
         let late = leave("c");
         (0..200).for_each(|_| write("c"));
         assert!(!late.exists());

@@ -1,7 +1,7 @@
 //! Files and processes: outputs that are complete or absent, temporary folders, locks, child processes and interrupts.
 //!
-//! A file or folder is written beside its target and renamed into place at the end. A folder replaces another one only
-//! if this program wrote that one and nobody has put anything else into it.
+//! A file or folder is written next to its target and renamed into place at the end. A folder replaces
+//! another one only if this program wrote that one and nothing was added to it.
 
 mod archive;
 mod crash;

@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io;
 use std::time::Duration;
 
-/// A lock may be held for a moment more by a process that is just being started.
+/// A process that is just starting may hold a lock for a moment longer.
 const TRIES: usize = 20;
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Locks an open file for this process alone; false when another one holds it.
+/// Locks an open file for this process alone; false if another one holds it.
 pub fn lock(file: &File) -> io::Result<bool> {
     for _ in 0..TRIES {
         match file.try_lock() {

@@ -1,4 +1,4 @@
-//! The memory that this program may use, and what happens when it is used up: one line that says so, and no files half done.
+//! The memory that this program may use. When it runs out: a one-line message, and no partial files.
 
 #[cfg(not(target_env = "musl"))]
 pub(crate) use std::alloc::System;
@@ -10,25 +10,25 @@ use std::sync::{Mutex, OnceLock};
 use crate::large_blocks;
 use crate::output::remove_partial_files_if_free;
 
-/// What memory comes from in static builds: musl's own allocator has one lock for all threads.
+/// The allocator in static builds: musl's own has one lock for all threads.
 #[cfg(target_env = "musl")]
 #[allow(non_upper_case_globals)]
 pub(crate) const System: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The share of the machine's memory, or of the container's, that we use at most.
+/// The largest share of the machine's or container's memory that we use.
 const SHARE: f64 = 0.9;
 /// Nothing useful can be read with less.
 const LEAST: u64 = 64 << 20;
 
-/// Freed memory that is kept at most, in bytes.
+/// Limit for freed memory that is kept, in bytes.
 #[cfg(target_env = "gnu")]
 const KEPT_FREE: i32 = 256 << 20;
 
 /// The budget in bytes; 0 before [`limit`].
 static BUDGET: AtomicU64 = AtomicU64::new(0);
-/// What helps, for the message.
+/// Advice for the message.
 static REMEDY: OnceLock<&str> = OnceLock::new();
-/// What goes on, for the message.
+/// The current activity, for the message.
 static DOING: Mutex<String> = Mutex::new(String::new());
 
 /// Memory of this machine, or of the container if that has less.
@@ -43,7 +43,7 @@ pub fn of_machine() -> u64 {
     total.min(of_groups(Path::new("/sys/fs/cgroup"), &read("/proc/self/cgroup")))
 }
 
-/// The least limit of the control groups that we are in: of version 2, of version 1, and of the container's root.
+/// The lowest limit of our control groups: version 2, version 1, and the container's root.
 fn of_groups(root: &Path, own: &str) -> u64 {
     let number = |path: &Path| std::fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
     let mut least = [root.join("memory.max"), root.join("memory/memory.limit_in_bytes")]
@@ -61,7 +61,7 @@ fn of_groups(root: &Path, own: &str) -> u64 {
             }
             _ => continue,
         };
-        // A group is limited by each group above it too.
+        // A group is also limited by each group above it.
         let mut path = Path::new(path.trim_start_matches('/'));
         loop {
             least = least.min(number(&base.join(path).join(file)).unwrap_or(u64::MAX));
@@ -74,8 +74,8 @@ fn of_groups(root: &Path, own: &str) -> u64 {
     least
 }
 
-/// Limits this process to so many bytes, or to a share of what the machine has; `remedy` is what to say where they do not
-/// suffice. Programs that it starts through [`crate::process`] are not limited.
+/// Limits this process to this many bytes, or to a share of the machine's memory; `remedy` is the advice if
+/// that is not enough. Programs started through [`crate::process`] are not limited.
 pub fn limit(bytes: Option<u64>, remedy: &'static str) {
     REMEDY.get_or_init(|| remedy);
     let budget = bytes.unwrap_or_else(|| (of_machine() as f64 * SHARE) as u64).max(LEAST);
@@ -83,14 +83,14 @@ pub fn limit(bytes: Option<u64>, remedy: &'static str) {
     set_data_limit(budget);
 }
 
-/// Takes the limit away again. Makes two system calls, so that it may be called between fork and exec.
+/// Removes the limit. Makes two system calls, so it may be called between fork and exec.
 pub(crate) fn unlimit() {
     set_data_limit(u64::MAX);
 }
 
 fn set_data_limit(bytes: u64) {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the structure is ours and whole. It limits private memory; mapped inputs do not count.
+    // SAFETY: the structure is ours and valid. It limits private memory; mapped inputs do not count.
     unsafe {
         if libc::getrlimit(libc::RLIMIT_DATA, &mut limit) == 0 {
             limit.rlim_cur = limit.rlim_max.min(bytes);
@@ -99,11 +99,11 @@ fn set_data_limit(bytes: u64) {
     }
 }
 
-/// Keeps memory that was freed for the next question: for programs that answer many of them.
-/// Handing it back and asking again costs a third of the time of an answer.
+/// Keeps freed memory for the next question: for programs that answer many questions.
+/// Returning it and requesting it again takes a third of the time of an answer.
 pub fn keep_for_next_question() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: this changes where the allocator takes memory from, nothing that was allocated.
+    // SAFETY: this changes where the allocator gets memory, nothing already allocated.
     unsafe {
         // Arenas of threads grow page by page.
         libc::mallopt(libc::M_ARENA_MAX, 1);
@@ -111,11 +111,11 @@ pub fn keep_for_next_question() {
     keep_for_next_trace();
 }
 
-/// Keeps memory that was freed for the next trace: for programs that read many and drop them.
+/// Keeps freed memory for the next trace: for programs that read many and drop them.
 pub fn keep_for_next_trace() {
     large_blocks::stay_after_answer();
     #[cfg(target_env = "gnu")]
-    // SAFETY: these calls change how the allocator grows and shrinks, nothing that was allocated.
+    // SAFETY: these calls change how the allocator grows and shrinks, nothing already allocated.
     unsafe {
         libc::mallopt(libc::M_TOP_PAD, 16 << 20);
         libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT_FREE);
@@ -123,15 +123,15 @@ pub fn keep_for_next_trace() {
     }
 }
 
-/// Notes what goes on, so that the message can say it.
+/// Sets the current activity, for the message.
 pub fn doing(what: &str) {
     *DOING.lock().unwrap_or_else(|e| e.into_inner()) = what.to_string();
 }
 
-/// The system's allocator (mimalloc in static builds). Where it has no more memory, the program says so in one line and ends with code 2.
+/// The system's allocator (mimalloc in static builds). Out of memory prints one line and exits with code 2.
 pub struct Reporting;
 
-// SAFETY: every call goes to the allocator below with the same arguments; a null pointer is never handed on.
+// SAFETY: every call goes to the allocator below with the same arguments; a null pointer is never returned.
 unsafe impl GlobalAlloc for Reporting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as the caller promises.
@@ -164,7 +164,7 @@ fn there(pointer: *mut u8, asked: usize) -> *mut u8 {
 
 #[cold]
 fn out_of_memory(asked: usize) -> ! {
-    // The message and the removal of partial files need a little memory themselves.
+    // The message and the removal of partial files need a little memory.
     unlimit();
     let gigabytes = |bytes: u64| bytes as f64 / 1e9;
     let budget = gigabytes(BUDGET.load(Ordering::Relaxed));

@@ -13,8 +13,8 @@ use crate::private::{create_private, publish};
 /// Partial files of this process, removed when it is interrupted.
 static PARTIAL: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// A file written beside its target and renamed into place by [`OutputFile::commit`]; dropped without it,
-/// it leaves nothing behind.
+/// A file written next to its target and renamed into place by [`OutputFile::commit`]; without a commit it is
+/// removed on drop.
 pub struct OutputFile {
     pub(crate) target: PathBuf,
     pub(crate) partial: PathBuf,
@@ -23,7 +23,7 @@ pub struct OutputFile {
 }
 
 impl OutputFile {
-    /// Opens a partial file beside `target`, creating its folder.
+    /// Opens a partial file next to `target`, creating its folder.
     pub fn create(target: &Path) -> io::Result<Self> {
         let mut output = Self::reserve(target)?;
         output.file = Some(create_private(&output.partial)?);
@@ -43,7 +43,7 @@ impl OutputFile {
         Ok(Self { target: target.to_path_buf(), partial, file: None, progress: Progress::default() })
     }
 
-    /// Where the bytes go until `commit`.
+    /// Where the bytes are written until `commit`.
     pub fn partial(&self) -> &Path {
         &self.partial
     }
@@ -53,7 +53,7 @@ impl OutputFile {
         self.file.as_mut().ok_or_else(|| io::Error::other("the writer opens this file itself"))
     }
 
-    /// Makes the file durable and gives it its name.
+    /// Makes the file durable and renames it to its target.
     pub fn commit(mut self) -> io::Result<()> {
         self.make_durable()?;
         publish(&self.partial, &self.target)?;
@@ -61,7 +61,7 @@ impl OutputFile {
         std::fs::rename(&self.partial, &self.target)
     }
 
-    /// Waits until the file is on the disk. It takes no more bytes.
+    /// Waits until the file is on disk. No more bytes may be written.
     fn make_durable(&mut self) -> io::Result<()> {
         match self.file.take() {
             Some(file) => file.sync_all(),
@@ -70,11 +70,11 @@ impl OutputFile {
     }
 }
 
-/// How many files [`write_each`] makes durable together.
+/// How many files [`write_each`] makes durable at a time.
 const TOGETHER: usize = 256;
 
-/// Writes many small files, each of them complete or absent. They are made durable in groups: waiting for the disk once for
-/// each takes minutes where there are thousands. An error names its file.
+/// Writes many small files, each of them complete or absent. They are made durable in groups: waiting for the
+/// disk once per file takes minutes for thousands. An error names its file.
 pub fn write_each(files: impl IntoIterator<Item = (PathBuf, Vec<u8>)>) -> Result<(), (PathBuf, io::Error)> {
     let mut group = Vec::new();
     for (target, bytes) in files {
@@ -106,13 +106,13 @@ fn name_group(mut group: Vec<OutputFile>) -> Result<(), (PathBuf, io::Error)> {
     Ok(())
 }
 
-/// Gives all files of a set their names, or none: what was replaced comes back if one of them cannot have its name.
+/// Renames all files of a set, or none: replaced files are restored if one of them cannot be renamed.
 pub fn commit_all(mut files: Vec<OutputFile>) -> io::Result<()> {
     prepare(&mut files)?;
     name_all(files)
 }
 
-/// Does all that takes time before files get their names.
+/// Does the slow part before files are renamed.
 pub(crate) fn prepare(files: &mut [OutputFile]) -> io::Result<()> {
     files.iter_mut().try_for_each(|file| {
         file.make_durable()?;
@@ -120,12 +120,12 @@ pub(crate) fn prepare(files: &mut [OutputFile]) -> io::Result<()> {
     })
 }
 
-/// Gives all of them their names, or none.
+/// Renames all of them, or none.
 pub(crate) fn name_all(files: Vec<OutputFile>) -> io::Result<()> {
     let existed: Vec<bool> = files.iter().map(|file| file.target.exists()).collect();
     for at in 0..files.len() {
         let OutputFile { partial, target, .. } = &files[at];
-        // An old file changes places with the new one, so that it is still there.
+        // An old file is exchanged with the new one, so that it still exists.
         if exchange(partial, target).is_ok() {
             continue;
         }
@@ -162,7 +162,7 @@ impl Drop for OutputFile {
     }
 }
 
-/// Removes a partial file or folder; only ever called on names that this process made up.
+/// Removes a partial file or folder; only called with names that this process created.
 pub(crate) fn remove(path: &Path) {
     let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
 }
@@ -172,15 +172,15 @@ pub fn remove_partial_files() {
     PARTIAL.lock().unwrap_or_else(|e| e.into_inner()).iter().for_each(|path| remove_under_writers(path));
 }
 
-/// The same where memory is short: not if another thread is just adding or removing one.
+/// Like `remove_partial_files`, if memory is short: skipped while another thread adds or removes one.
 pub(crate) fn remove_partial_files_if_free() {
     if let Ok(partial) = PARTIAL.try_lock() {
         partial.iter().for_each(|path| remove_under_writers(path));
     }
 }
 
-/// Removes a partial file or folder while other threads go on writing: under another name first, so that they find no
-/// folder to put more files into.
+/// Removes a partial file or folder while other threads may write to it: it is renamed first, so that they
+/// cannot add files to it.
 fn remove_under_writers(path: &Path) {
     let aside = path.with_extension("removed");
     let moved = path.is_dir() && std::fs::rename(path, &aside).is_ok();

@@ -1,4 +1,4 @@
-//! Files that only their owner can read, and modes of the others.
+//! Files that only their owner can read, and modes of other files.
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -6,11 +6,12 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// What is not finished is nobody else's business.
+/// Unfinished files are private.
 const OWNER_FILE: u32 = 0o600;
 const OWNER_FOLDER: u32 = 0o700;
 
-/// Writes a file that only its owner can read, because it may hold secrets. What has that name is replaced, not followed.
+/// Writes a file that only its owner can read, since it may hold secrets. An existing file or link is
+/// replaced, not followed.
 pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -19,17 +20,18 @@ pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
     create_private(path)?.write_all(text.as_bytes())
 }
 
-/// A new file for its owner alone; an error if there is anything of that name, also a link.
+/// Creates a file for its owner only; an error if the name exists, even as a link.
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).read(true).create_new(true).mode(OWNER_FILE).open(path)
 }
 
-/// A new folder for its owner alone.
+/// Creates a folder for its owner only.
 pub(crate) fn create_private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(OWNER_FOLDER).create(path)
 }
 
-/// Gives a finished file or folder the mode of what it replaces, or of a new one; a mode that somebody has set stays.
+/// Gives a finished file or folder the mode of the one it replaces, or of a new one; a mode that was set
+/// stays.
 pub(crate) fn publish(finished: &Path, target: &Path) -> io::Result<()> {
     let facts = std::fs::metadata(finished)?;
     let private = if facts.is_dir() { OWNER_FOLDER } else { OWNER_FILE };
@@ -44,8 +46,8 @@ pub(crate) fn publish(finished: &Path, target: &Path) -> io::Result<()> {
     std::fs::set_permissions(finished, Permissions::from_mode(mode))
 }
 
-/// What the user takes away from the modes of new files. The system call can only change it, so the kernel's text is read.
-/// It is read once: this program never changes it.
+/// The mode bits that the user's umask removes. The system call can only change it, so it is read from the
+/// kernel's text, once: this program never changes it.
 fn umask() -> u32 {
     static READ: OnceLock<u32> = OnceLock::new();
     *READ.get_or_init(|| {

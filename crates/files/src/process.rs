@@ -1,7 +1,8 @@
-//! Child processes: each in a process group of its own, with a time limit, its output and its exact end.
+//! Child processes: each in its own process group, with a time limit, its output and its exact exit status.
 //!
-//! [`run`] captures the output and leaves nothing behind: for builds, checks and measured programs. [`run_watched`] hands
-//! the output on line by line and asks before it kills: for applications under a profiler, which writes at the end.
+//! [`run`] captures the output and leaves nothing running: for builds, checks and measured programs.
+//! [`run_watched`] passes on the output line by line and signals before it kills: for applications under a
+//! profiler, which writes at the end.
 
 use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -15,13 +16,13 @@ use crate::interrupt::{Registered, is_interrupted, send};
 use crate::memory;
 use crate::sandbox::Sandbox;
 
-/// What is kept of standard output and standard error each: the beginning, and as much of the end.
+/// Limit for the captured standard output and standard error: the beginning, and as much of the end.
 const KEPT: usize = 8 << 20;
 /// How long to wait for a pipe that a process outside the group keeps open.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Processes that outlive a watched one may keep its output open; nobody waits longer for them.
+/// Processes that outlive a watched one may keep its output open; we wait no longer than this for them.
 const LEFTOVERS: Duration = Duration::from_millis(500);
-/// The signals that end a watched process, and how long it gets after each.
+/// The signals that end a watched process, and the time after each.
 const STEPS: [(libc::c_int, Duration); 3] = [
     (libc::SIGINT, Duration::from_secs(5)),
     (libc::SIGTERM, Duration::from_secs(5)),
@@ -35,34 +36,34 @@ pub struct Job<'a> {
     pub words: &'a [String],
     /// Variables added to the environment.
     pub env: &'a [(String, String)],
-    /// Where it runs; here without.
+    /// Its working directory; the current one if `None`.
     pub folder: Option<&'a Path>,
-    /// Afterwards it is stopped.
+    /// Time limit, after which it is stopped.
     pub limit: Option<Duration>,
-    /// What it is kept from.
+    /// Restrictions.
     pub confinement: Confinement<'a>,
 }
 
 impl<'a> Job<'a> {
-    /// A command that runs here, as long as it likes, with all that we have.
+    /// A command in the current folder, without limits or restrictions.
     pub fn of(words: &'a [String]) -> Self {
         Self { words, env: &[], folder: None, limit: None, confinement: Confinement::default() }
     }
 }
 
-/// What a program is kept from; nothing by default.
+/// Restrictions on a program; none by default.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Confinement<'a> {
-    /// Names of variables that it does not get.
+    /// Names of variables that are hidden from it.
     pub hidden: &'a [String],
-    /// Where it may write, and whom it may reach.
+    /// Where it may write, and what it may connect to.
     pub sandbox: Option<&'a Sandbox>,
 }
 
 /// How a command ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum How {
-    /// By itself, with this code.
+    /// On its own, with this exit code.
     Exit(i32),
     /// By a signal.
     Signal(i32),
@@ -72,18 +73,18 @@ pub enum How {
     NotStarted(String),
 }
 
-/// What a command left.
+/// The result of a command.
 #[derive(Clone, Debug)]
 pub struct Ended {
     /// How it ended.
     pub how: How,
-    /// What the system says of its end; none when it was not started.
+    /// The exit status; `None` if it was not started.
     pub status: Option<ExitStatus>,
     /// How long it took.
     pub wall: Duration,
-    /// What it printed, where that was captured.
+    /// Standard output, if captured.
     pub stdout: Vec<u8>,
-    /// What it complained, where that was captured.
+    /// Standard error, if captured.
     pub stderr: Vec<u8>,
 }
 
@@ -93,23 +94,23 @@ impl Ended {
         Self { how, status: None, wall: Duration::ZERO, stdout: Vec::new(), stderr: Vec::new() }
     }
 
-    /// Whether it ended by itself with code 0.
+    /// Whether it exited on its own with code 0.
     pub fn is_success(&self) -> bool {
         self.how == How::Exit(0)
     }
 
-    /// The exit code, or 128 and the signal's number; -1 when it was not started.
+    /// The exit code, or 128 and the signal's number; -1 if it was not started.
     pub fn code(&self) -> i32 {
         let status = |status: ExitStatus| status.code().or(status.signal().map(|signal| 128 + signal));
         self.status.and_then(status).unwrap_or(-1)
     }
 
-    /// The end that the system reports, in words.
+    /// The exit status, in words.
     pub fn status_in_words(&self) -> String {
         self.status.map_or_else(|| "exited with -1".into(), status_in_words)
     }
 
-    /// How it ended in words, and the last lines it said.
+    /// How it ended, in words, and its last lines of output.
     pub fn explain(&self) -> String {
         let how = match &self.how {
             How::Exit(_) | How::Signal(_) => self.status_in_words(),
@@ -126,7 +127,7 @@ pub fn status_in_words(status: ExitStatus) -> String {
     match (status.signal(), status.code().unwrap_or(-1)) {
         (Some(signal), _) => format!("was killed by signal {signal}{}", name_of(signal)),
         (_, code @ 129..=159) => {
-            format!("exited with {code}, as after signal {}{}", code - 128, name_of(code - 128))
+            format!("exited with {code} (128 + signal {}{})", code - 128, name_of(code - 128))
         }
         (_, code) => format!("exited with {code}"),
     }
@@ -164,7 +165,7 @@ pub fn reason(error: &io::Error) -> String {
     letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
 
-/// Runs a command to its end or its limit and captures its output. Whatever it started goes with it.
+/// Runs a command to its end or its limit and captures its output. Everything it started is ended with it.
 pub fn run(job: &Job) -> Ended {
     let began = Instant::now();
     let mut running = match Running::start(job, true, libc::SIGKILL) {
@@ -180,8 +181,8 @@ pub fn run(job: &Job) -> Ended {
     Ended { how, status, wall, stdout: text(stdout), stderr: text(stderr) }
 }
 
-/// Runs a command to its end and hands on each line that it prints. At its limit, or when the user interrupts it, it is
-/// asked to stop before it is killed; only then does what it started go with it.
+/// Runs a command to its end and passes on each line that it prints. At its limit, or when the user
+/// interrupts it, it is signalled before it is killed; only then are its child processes ended.
 pub fn run_watched(job: &Job, mut line: impl FnMut(&[u8]) + Send) -> Ended {
     let began = Instant::now();
     let keeps_input = !io::stdin().is_terminal();
@@ -203,7 +204,7 @@ pub fn run_watched(job: &Job, mut line: impl FnMut(&[u8]) + Send) -> Ended {
     let in_time = std::thread::scope(|scope| {
         let listener = scope.spawn(move || listen(&lines, &mut line, &is_over));
         let in_time = running.wait(job.limit, &STEPS);
-        // Unless somebody holds the output open, the listener ends by itself.
+        // The listener ends on its own, unless something holds the output open.
         let _ = over.send(());
         let _ = listener.join();
         in_time
@@ -212,7 +213,7 @@ pub fn run_watched(job: &Job, mut line: impl FnMut(&[u8]) + Send) -> Ended {
     Ended { how, status, wall: began.elapsed(), stdout: Vec::new(), stderr: Vec::new() }
 }
 
-/// A process that was started and not yet reaped, so that the number of its group stays ours.
+/// A process that was started and not yet reaped, so its group number stays reserved.
 struct Running {
     child: Child,
     group: libc::pid_t,
@@ -221,7 +222,7 @@ struct Running {
 }
 
 impl Running {
-    /// Starts it. It gets the signal `with_us` should this program be killed.
+    /// Starts it. It receives the signal `with_us` if this program is killed.
     fn start(job: &Job, without_input: bool, with_us: libc::c_int) -> Result<Self, String> {
         let (program, arguments) = job.words.split_first().ok_or("no command given")?;
         let mut command = Command::new(program);
@@ -230,16 +231,16 @@ impl Running {
             command.env_remove(name);
         }
         command.envs(job.env.iter().map(|(name, value)| (name, value)));
-        // A process group in the background that reads a terminal would be stopped for ever.
+        // A background process group that reads from a terminal would be stopped forever.
         if without_input {
             command.stdin(Stdio::null());
         }
         if let Some(folder) = job.folder {
             command.current_dir(folder);
         }
-        // SAFETY: plain system calls, which are safe between fork and exec: the child follows us when we are killed, our
-        // memory limit is not its own, and it hears our interrupts even if we run in the background of a script, where
-        // they are ignored.
+        // SAFETY: plain system calls, which are safe between fork and exec: the child ends if we are killed,
+        // our memory limit does not apply to it, and it receives our interrupts even if we run in the
+        // background of a script, where they are ignored.
         #[cfg(target_os = "linux")]
         unsafe {
             command.pre_exec(move || {
@@ -261,7 +262,7 @@ impl Running {
         Ok(Self { child, group, ended: watch_for_end(group), _registered: Registered::new(group) })
     }
 
-    /// Waits for its end; at the limit it is sent the signals one by one. Whether it ended in time.
+    /// Waits for its end, and at the limit sends the signals one by one. Returns whether it ended in time.
     fn wait(&self, limit: Option<Duration>, steps: &[(libc::c_int, Duration)]) -> bool {
         let timed_out = |limit: Duration| self.ended.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
         let Some(limit) = limit else {
@@ -280,7 +281,7 @@ impl Running {
         false
     }
 
-    /// Reaps it, and before that ends its whole group if asked to.
+    /// Reaps it, first ending its whole group if requested.
     fn finish(mut self, in_time: bool, with_group: bool) -> (How, Option<ExitStatus>) {
         if with_group {
             send(self.group, libc::SIGKILL);
@@ -298,11 +299,11 @@ impl Running {
     }
 }
 
-/// Hears when a process has ended; it is not reaped.
+/// Reports when a process has ended, without reaping it.
 fn watch_for_end(pid: libc::pid_t) -> Receiver<()> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
-        // SAFETY: siginfo_t is plain data for which all zeros is a value; the pointer lives through the call.
+        // SAFETY: siginfo_t is plain data for which all zeros is valid; the pointer outlives the call.
         let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
         // SAFETY: as above; interrupted calls are repeated.
         while unsafe {
@@ -315,7 +316,7 @@ fn watch_for_end(pid: libc::pid_t) -> Receiver<()> {
     receiver
 }
 
-/// Passes lines on, also the last one without an end.
+/// Passes lines on, including a last one without a line break.
 fn pass_lines_on(output: impl Read, to: &Sender<Vec<u8>>) {
     let mut output = BufReader::new(output);
     loop {
@@ -327,7 +328,7 @@ fn pass_lines_on(output: impl Read, to: &Sender<Vec<u8>>) {
     }
 }
 
-/// Hears all lines until both outputs end, or the process has and they go quiet.
+/// Receives lines until both outputs end, or the process has ended and they are silent.
 fn listen(lines: &Receiver<Vec<u8>>, hear: &mut dyn FnMut(&[u8]), is_over: &Receiver<()>) {
     let mut over = false;
     loop {
@@ -340,7 +341,7 @@ fn listen(lines: &Receiver<Vec<u8>>, hear: &mut dyn FnMut(&[u8]), is_over: &Rece
     }
 }
 
-/// A pipe that is read to its end, of which the beginning and the end are kept.
+/// A pipe that is read to its end, keeping the beginning and the end.
 struct Captured {
     kept: Arc<Mutex<(Vec<u8>, Vec<u8>)>>,
     done: Receiver<()>,
@@ -413,7 +414,7 @@ mod tests {
         for pid in pids.lines() {
             let pid: libc::pid_t = pid.parse().unwrap();
             let began = Instant::now();
-            // SAFETY: signal 0 only asks whether the process is there.
+            // SAFETY: signal 0 only checks whether the process exists.
             while unsafe { libc::kill(pid, 0) } == 0 && !is_zombie(pid) {
                 assert!(began.elapsed() < Duration::from_secs(5), "{pid} lives on");
                 std::thread::sleep(Duration::from_millis(10));

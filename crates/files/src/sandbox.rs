@@ -1,7 +1,7 @@
-//! A sandbox for programs that nobody has read: they write only below given folders and reach no network.
+//! A sandbox for untrusted programs: they write only in given folders and cannot use the network.
 //!
-//! It is Linux's Landlock, which needs no privileges. Reading and executing stay free: compilers and GPU runtimes need
-//! most of a system. What the kernel cannot restrict is said by [`Sandbox::limits`].
+//! It uses Linux's Landlock, which needs no privileges. Reading and executing stay unrestricted: compilers
+//! and GPU runtimes need most of a system. [`Sandbox::limits`] says what the kernel cannot restrict.
 
 use std::ffi::CString;
 use std::io;
@@ -10,20 +10,20 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Accesses that change files, by the version of Landlock that knows them first (`linux/landlock.h`).
+/// Accesses that change files, by the first version of Landlock that has them (`linux/landlock.h`).
 const WRITE_FILE: u64 = 1 << 1;
 const REMOVE_AND_MAKE: u64 = 0b1_1111_1111 << 4;
 const REFER: u64 = 1 << 13;
 const TRUNCATE: u64 = 1 << 14;
 /// Accesses to the network: bind and connect of TCP.
 const TCP: u64 = 0b11;
-/// Signals to and abstract sockets of processes outside.
+/// Signals to processes outside, and their abstract sockets.
 const SCOPES: u64 = 0b11;
 /// Rules of folders.
 const PATH_BENEATH: libc::c_int = 1;
 const CREATE_RULESET_VERSION: libc::c_uint = 1;
 
-/// Devices are written to by every program: the terminal's, null, and the GPU's.
+/// Every program writes to devices: the terminal, null, and the GPU.
 const DEVICES: &str = "/dev";
 
 #[repr(C)]
@@ -40,7 +40,7 @@ struct PathBeneathAttr {
     parent: i32,
 }
 
-/// What a program may do; made before it is started, entered by it alone.
+/// What a program may do; created before it starts, entered only by it.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
     ruleset: Arc<OwnedFd>,
@@ -48,7 +48,7 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Lets programs write below these folders only. An error where the kernel has no Landlock.
+    /// Lets programs write only in these folders. An error if the kernel has no Landlock.
     pub fn new(writable: &[&Path]) -> io::Result<Self> {
         // SAFETY: without attributes and with this flag the call only returns a number.
         let version = unsafe {
@@ -83,7 +83,7 @@ impl Sandbox {
         if made < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the kernel has just given us this descriptor.
+        // SAFETY: the kernel has just returned this descriptor.
         let ruleset = unsafe { OwnedFd::from_raw_fd(made as libc::c_int) };
         let sandbox = Self { ruleset: Arc::new(ruleset), version };
         for folder in writable {
@@ -95,12 +95,12 @@ impl Sandbox {
 
     fn allow(&self, folder: &Path, allowed: u64) -> io::Result<()> {
         let path = CString::new(folder.as_os_str().as_bytes()).map_err(io::Error::other)?;
-        // SAFETY: the path ends with zero.
+        // SAFETY: the path is NUL-terminated.
         let opened = unsafe { libc::open(path.as_ptr(), libc::O_PATH | libc::O_CLOEXEC) };
         if opened < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the kernel has just given us this descriptor.
+        // SAFETY: the kernel has just returned this descriptor.
         let parent = unsafe { OwnedFd::from_raw_fd(opened) };
         let rule = PathBeneathAttr { allowed, parent: parent.as_raw_fd() };
         // SAFETY: the rule is plain numbers that outlive the call.
@@ -116,13 +116,13 @@ impl Sandbox {
         if added == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// What this kernel cannot keep a program from, in words.
+    /// What this kernel cannot restrict, in words.
     pub fn limits(&self) -> Option<&'static str> {
-        (self.version < 4).then_some("the network, which needs Linux 6.7")
+        (self.version < 4).then_some("network access (needs Linux 6.7)")
     }
 
-    /// Restricts this thread and all it starts, for good. Makes two system calls and nothing else, so that it may be called
-    /// between fork and exec.
+    /// Permanently restricts this thread and everything it starts. Makes two system calls and nothing else,
+    /// so it may be called between fork and exec.
     pub(crate) fn enter(&self) -> io::Result<()> {
         // SAFETY: plain system calls on numbers and our own descriptor.
         let entered = unsafe {

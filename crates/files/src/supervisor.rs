@@ -1,8 +1,8 @@
 //! A server that survives crashes: the work is done by a worker process, and a new one replaces it when it crashes.
 //!
-//! The supervisor starts this program again as its worker. A worker inherits the supervisor's listening socket, so no
-//! connection is refused while a worker is being replaced: the system holds new ones until somebody accepts them.
-//! What ends only the worker: a bug, too little memory, a stack overflow, `kill`.
+//! The supervisor starts this program again as its worker. A worker inherits the supervisor's listening
+//! socket, so no connection is refused while a worker is replaced: the system queues new ones until they are
+//! accepted. These end only the worker: a bug, too little memory, a stack overflow, `kill`.
 
 use std::ffi::OsString;
 use std::io::{self, PipeReader, PipeWriter, Read, Write, pipe};
@@ -15,17 +15,17 @@ use std::time::{Duration, Instant};
 use crate::interrupt;
 use crate::process::status_in_words;
 
-/// Tells a worker who started it and what it inherits: `PID`, or `PID:SOCKET:PIPE`.
+/// Tells a worker its supervisor's process and what it inherits: `PID`, or `PID:SOCKET:PIPE`.
 const VARIABLE: &str = "ROCM_PERF_WORKER";
 
-/// How often the supervisor looks whether its worker ended.
+/// How often the supervisor checks whether its worker has ended.
 const TICK: Duration = Duration::from_millis(50);
 
 /// The wait before a new worker starts; it doubles with each crash.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
-/// After this long without a crash the wait is short again.
+/// After this long without a crash the wait is reset.
 const SOUND: Duration = Duration::from_secs(60);
 
 /// What a worker inherited.
@@ -35,7 +35,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Tells the supervisor that requests are answered from now on; those that wait at the socket come first.
+    /// Tells the supervisor that requests are now answered, starting with those queued at the socket.
     pub fn ready(mut self) -> TcpListener {
         // A supervisor that only waits for the end no longer listens.
         let _ = self.ready.write_all(b"\n");
@@ -48,16 +48,16 @@ pub fn is_worker() -> bool {
     inherited().is_some()
 }
 
-/// What this process inherited from its supervisor, if that handed a socket down.
+/// What this process inherited from its supervisor, if it passed on a socket.
 pub fn worker() -> Option<Worker> {
     let [socket, pipe]: [RawFd; 2] = inherited()?.try_into().ok()?;
-    // SAFETY: the supervisor, which is our parent, handed both down, and nothing else in this process knows them.
+    // SAFETY: our parent, the supervisor, passed both on, and nothing else in this process uses them.
     let (listener, ready) = unsafe { (TcpListener::from_raw_fd(socket), PipeWriter::from_raw_fd(pipe)) };
     Some(Worker { listener, ready })
 }
 
-/// The inherited descriptors, if our parent is a supervisor. Programs that a worker starts have the variable too, but
-/// their parent is the worker.
+/// The inherited descriptors, if our parent is a supervisor. Programs started by a worker have the variable
+/// too, but their parent is the worker.
 fn inherited() -> Option<Vec<RawFd>> {
     let value = std::env::var(VARIABLE).ok()?;
     let mut numbers = value.split(':').map(str::parse::<i32>);
@@ -70,15 +70,15 @@ fn inherited() -> Option<Vec<RawFd>> {
 pub fn start(inherited: &[RawFd], stdio: fn() -> Stdio) -> io::Result<Child> {
     let mut arguments = std::env::args_os();
     let name = arguments.next().unwrap_or_else(|| OsString::from("rocm-perf"));
-    // The file behind this link stays even if somebody installs another version meanwhile.
+    // The program behind this link stays even if another version is installed meanwhile.
     let program = if cfg!(target_os = "linux") { "/proc/self/exe".into() } else { std::env::current_exe()? };
     let mut command = Command::new(program);
     let handed_down: String = inherited.iter().map(|descriptor| format!(":{descriptor}")).collect();
     command.arg0(name).args(arguments).env(VARIABLE, format!("{}{handed_down}", std::process::id()));
     command.stdin(stdio()).stdout(stdio());
     let descriptors = inherited.to_vec();
-    // SAFETY: plain system calls, which are safe between fork and exec: descriptors stay open, and the worker ends
-    // when we are killed.
+    // SAFETY: plain system calls, which are safe between fork and exec: descriptors stay open, and the worker
+    // ends if we are killed.
     unsafe {
         command.pre_exec(move || {
             for descriptor in &descriptors {
@@ -94,8 +94,8 @@ pub fn start(inherited: &[RawFd], stdio: fn() -> Stdio) -> io::Result<Child> {
     command.spawn()
 }
 
-/// Keeps a worker on this socket until an interrupt or until it ends by itself. `ready` is called once, when the first
-/// worker answers requests.
+/// Keeps a worker on this socket until an interrupt or until it ends on its own. `ready` is called once, when
+/// the first worker answers requests.
 pub fn supervise(listener: &TcpListener, ready: impl FnOnce()) -> io::Result<()> {
     let _guard = interrupt::Guard::new();
     let mut wait = Wait::default();
@@ -126,12 +126,12 @@ fn start_on(listener: &TcpListener) -> io::Result<(Child, PipeReader)> {
     Ok((child, heard))
 }
 
-/// Waits until the worker says so, or has ended.
+/// Waits until the worker reports that it is ready, or has ended.
 fn is_ready(mut heard: PipeReader) -> bool {
     heard.read_exact(&mut [0]).is_ok()
 }
 
-/// Waits for the end of a worker, and asks for it when the user interrupts us.
+/// Waits for a worker to end, and terminates it if the user interrupts us.
 fn wait_for(child: &mut Child) -> io::Result<ExitStatus> {
     let mut asked = false;
     loop {
@@ -154,10 +154,10 @@ pub struct Wait {
 }
 
 impl Wait {
-    /// Says that a worker crashed after it ran for so long, and waits: the sooner crashes follow each other, the longer.
+    /// Reports a crash of a worker that ran for `ran`, and waits: longer if crashes follow each other sooner.
     pub fn after_crash(&mut self, what: &str, status: ExitStatus, ran: Duration) {
         let wait = self.next(ran);
-        eprintln!("error: {what} {}; it starts again", status_in_words(status));
+        eprintln!("error: {what} {}; restarting it", status_in_words(status));
         std::thread::sleep(wait);
     }
 

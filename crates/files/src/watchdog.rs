@@ -1,14 +1,15 @@
-//! A process beside ours that ends what we started when we are killed and cannot do it ourselves.
+//! A helper process that ends what we started if we are killed.
 //!
-//! The parent-death signal reaches only the process that we started, not what that one started. A shell therefore
-//! holds the other end of a pipe. It hears which process groups run, and when the pipe closes it ends those that still do.
+//! The parent-death signal reaches only the process that we started, not that one's children. So a shell
+//! holds the other end of a pipe. It receives the running process groups, and ends the remaining ones when
+//! the pipe closes.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::{ChildStdin, Command, Stdio};
 use std::sync::Mutex;
 
-/// Ends the groups politely first: a profiler writes what it has when it is told to terminate.
+/// Ends the groups gently first: a profiler writes its data when it is terminated.
 const SCRIPT: &str = r#"
 trap '' INT TERM HUP
 groups=
@@ -24,10 +25,10 @@ sleep 5
 for one in $groups; do kill -s KILL -- "-$one"; done
 "#;
 
-/// The pipe to the shell; none before the first process and where no shell can be started.
+/// The pipe to the shell; `None` before the first process or if no shell can be started.
 static PIPE: Mutex<Option<ChildStdin>> = Mutex::new(None);
 
-/// A process group that ends when this program is killed.
+/// Registers a process group that must end when this program is killed.
 pub(crate) fn watch(group: libc::pid_t) {
     let mut pipe = PIPE.lock().unwrap_or_else(|e| e.into_inner());
     if pipe.is_none() {
@@ -36,7 +37,7 @@ pub(crate) fn watch(group: libc::pid_t) {
     tell(&mut pipe, '+', group);
 }
 
-/// A process group that has ended.
+/// Unregisters a process group that has ended.
 pub(crate) fn forget(group: libc::pid_t) {
     tell(&mut PIPE.lock().unwrap_or_else(|e| e.into_inner()), '-', group);
 }
@@ -51,7 +52,7 @@ fn tell(pipe: &mut Option<ChildStdin>, sign: char, group: libc::pid_t) {
 
 fn start() -> Option<ChildStdin> {
     let mut shell = Command::new("sh");
-    // A group of its own: an interrupt from the terminal is for us, not for it.
+    // Its own group: an interrupt from the terminal is for us, not for it.
     shell
         .args(["-c", SCRIPT])
         .stdin(Stdio::piped())

@@ -1,4 +1,4 @@
-//! Folders in which other programs work: cleared for each session, never when somebody else made them.
+//! Folders in which other programs work: cleared for each session, never if this program did not create them.
 
 use std::fs;
 use std::io;
@@ -6,14 +6,14 @@ use std::path::Path;
 
 use crate::folder::MARKER;
 
-/// Makes a folder that this program may clear later; keeps what is in it. Fails if there is a folder with files that
-/// this program did not make.
+/// Creates a folder that this program may clear later; keeps its contents. Fails if there is a folder with
+/// files that this program did not create.
 pub fn claim_work_folder(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(facts) if !facts.is_dir() => return Err(foreign(path)),
         Ok(_) if is_work_folder(path) => return Ok(()),
         Ok(_) if fs::read_dir(path)?.next().is_some() => {
-            // Another thread may have marked it since it was asked: the mark comes before anything else in the folder.
+            // Another thread may have marked it meanwhile: the mark is the first file in the folder.
             return if is_work_folder(path) { Ok(()) } else { Err(foreign(path)) };
         }
         Ok(_) => {}
@@ -23,13 +23,13 @@ pub fn claim_work_folder(path: &Path) -> io::Result<()> {
     fs::write(path.join(MARKER), "")
 }
 
-/// Whether [`claim_work_folder`] made a folder.
+/// Whether [`claim_work_folder`] created a folder.
 pub fn is_work_folder(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|facts| facts.is_dir()) && path.join(MARKER).is_file()
 }
 
-/// Removes a folder made by [`claim_work_folder`] with all that is in it, if it is there. Any other folder stays, and is
-/// an error unless it is empty. After a kill in the middle it can be removed again: the mark goes last.
+/// Removes a folder created by [`claim_work_folder`] with everything in it, if it exists. Any other folder
+/// stays, and is an error unless it is empty. After a kill midway it can still be removed: the mark is last.
 pub fn remove_work_folder(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

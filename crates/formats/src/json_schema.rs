@@ -1,8 +1,8 @@
-//! As much of JSON Schema 2020-12 as the project's own schemas use; a keyword it does not know is a fault.
+//! The part of JSON Schema 2020-12 that the project's own schemas use; an unknown keyword is an error.
 
 use serde_json::Value;
 
-/// What is wrong with a document, each with its place.
+/// The problems of a document, each with its location.
 pub fn problems(schema: &Value, document: &Value) -> Vec<String> {
     let mut problems = Vec::new();
     Check { root: schema, problems: &mut problems }.value(schema, document, "");

@@ -1,4 +1,4 @@
-//! Environment variables by which launchers tell a process where it sits in its job.
+//! Environment variables that launchers set to tell a process its position in the job.
 
 /// Variables that are kept with a recording; none of them is a secret.
 pub const VARIABLES: &[&str] = &[
@@ -26,12 +26,12 @@ pub const VARIABLES: &[&str] = &[
     "WORLD_SIZE",
 ];
 
-/// Those that tell how many ranks a job has, the surest first.
+/// Variables with the number of ranks in the job, the most reliable first.
 pub const SIZES: &[&str] =
     &["WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS", "FLUX_JOB_SIZE"];
 
-/// Those that tell one job from another.
+/// Variables that identify the job.
 pub const JOBS: &[&str] = &["SLURM_JOB_ID", "FLUX_JOB_ID"];
 
-/// Those that tell the number of the node.
+/// Variables with the node's number.
 pub const NODES: &[&str] = &["SLURM_NODEID", "NODE_RANK", "GROUP_RANK"];

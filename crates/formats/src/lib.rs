@@ -1,5 +1,5 @@
-//! What readers and writers agree on: names and numbers of formats, each written down once, and the secrets that no
-//! writer copies.
+//! Shared between readers and writers: names and numbers of formats, each defined once, and the secrets that
+//! no writer copies.
 
 pub mod json_schema;
 pub mod launchers;

@@ -1,18 +1,18 @@
-//! LZ4 frames, as far as databases hold JSON in them: blocks of any kind, without dictionaries.
+//! LZ4 frames, as databases use them for JSON: blocks of any kind, without dictionaries.
 
-/// How a frame begins.
+/// Magic number of a frame.
 const MAGIC: [u8; 4] = [0x04, 0x22, 0x4d, 0x18];
-/// A block of this size and bit is stored as it is.
+/// Bit of a block size that marks an uncompressed block.
 const STORED: u32 = 1 << 31;
 /// More than any JSON of an event or an agent: a damaged length must not take all memory.
 const MOST_BYTES: usize = 64 << 20;
 
-/// Whether bytes begin as a frame does.
+/// Whether bytes begin like a frame.
 pub fn is_frame(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC)
 }
 
-/// The content of one frame; `None` where it is damaged, too long or needs a dictionary.
+/// The content of one frame; `None` if it is damaged, too long or needs a dictionary.
 pub fn decompress(frame: &[u8]) -> Option<Vec<u8>> {
     let mut rest = frame.strip_prefix(&MAGIC)?;
     let flags = *rest.first()?;
@@ -21,7 +21,7 @@ pub fn decompress(frame: &[u8]) -> Option<Vec<u8>> {
     if version != 1 || dictionary {
         return None;
     }
-    // Flags, block size, the content's size where it is told, and the header's checksum.
+    // Flags, block size, the content's size if present, and the header's checksum.
     rest = rest.get(3 + if sized { 8 } else { 0 }..)?;
     let mut out = Vec::new();
     loop {
@@ -44,7 +44,7 @@ pub fn decompress(frame: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Adds a compressed block: literals and copies of what came before, in turns.
+/// Adds a compressed block: alternating literals and copies of earlier bytes.
 fn add_block(mut block: &[u8], out: &mut Vec<u8>) -> Option<()> {
     while let Some((&token, rest)) = block.split_first() {
         block = rest;
@@ -70,7 +70,7 @@ fn add_block(mut block: &[u8], out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// A length of four bits that goes on in bytes of 255.
+/// A length of four bits that continues in bytes of 255.
 fn length(start: usize, block: &mut &[u8]) -> Option<usize> {
     let mut length = start;
     if start == 15 {

@@ -1,17 +1,17 @@
-//! Perfetto: the numbers of the fields of its messages, and the labels that we make up.
+//! Perfetto: the field numbers of its messages, and our own labels.
 
-/// Begins the names of our own tracks of counters, whose values the dispatches have too.
+/// Prefix of our own counter tracks, whose values are also stored with the dispatches.
 pub const COUNTER_OF_DISPATCHES: &str = "PMC ";
 
 /// Our own track of the sizes of allocations.
 pub const MEMORY_IN_USE: &str = "Memory in use";
 
-/// The name of a process: what tells it from others, and its program. The reader takes the rank from it.
+/// The name of a process: its label and its program. The reader takes the rank from it.
 pub fn process_name(label: &str, program: &str) -> String {
     if label.is_empty() { program.to_string() } else { format!("{label}: {program}") }
 }
 
-/// The rank and the program of such a name; nothing where the name is not of this kind.
+/// The rank and the program in such a name; `None` for other names.
 pub fn parse_process_name(name: &str) -> Option<(Option<u32>, &str)> {
     let (label, program) = name.split_once(": ")?;
     let mut rank = None;
@@ -51,7 +51,7 @@ pub mod packet {
     pub const TRACK_DESCRIPTOR: u32 = 60;
     /// Field `first_on_sequence`.
     pub const FIRST_ON_SEQUENCE: u32 = 87;
-    /// Names begin anew here.
+    /// Names start over here.
     pub const STATE_CLEARED: u64 = 1;
     /// The packet uses names of earlier packets.
     pub const NEEDS_STATE: u64 = 2;

@@ -1,8 +1,8 @@
-//! rocpd: the names of its tables, and how they carry the suffix of their recording.
+//! rocpd: the names of its tables, and the suffix that identifies their recording.
 
 pub mod versions;
 
-/// How the tables of recordings begin.
+/// Prefix of the tables of recordings.
 pub const BEGINNING: &str = "rocpd_";
 
 /// Names of the tables, without the suffix of their recording.
@@ -69,7 +69,7 @@ pub mod table {
     pub const TIMESTAMP: &str = "rocpd_timestamp";
 }
 
-/// Names of views that people query as if they were tables.
+/// Names of views that people query like tables.
 pub mod view {
     /// `kernels`.
     pub const KERNELS: &str = "kernels";
@@ -89,7 +89,7 @@ pub mod view {
     pub const MEMORY_ALLOCATIONS: &str = "memory_allocations";
 }
 
-/// Tables of schemas 3 and 4, and those of branches whose names begin alike.
+/// Tables of schemas 3 and 4, and those of branches with the same prefix.
 pub const TABLES: [&str; 30] = [
     table::METADATA,
     table::STRING,
@@ -123,14 +123,14 @@ pub const TABLES: [&str; 30] = [
     table::TIMESTAMP,
 ];
 
-/// Every database has these; one that is missing is worth a word.
+/// This many of them are in every database; a missing one is reported.
 pub const EXPECTED: usize = 20;
 
-/// The base name of a rocpd table and its suffix. `rocpd_event_operation_1` is no `rocpd_event`.
+/// The base name of a rocpd table and its suffix. `rocpd_event_operation_1` is not a `rocpd_event`.
 pub fn base_of(name: &str) -> Option<(&'static str, &str)> {
     let fits = |base: &&&'static str| {
         name.strip_prefix(**base).is_some_and(|suffix| {
-            // Some writers leave the underscore out.
+            // Some writers omit the underscore.
             suffix.is_empty()
                 || suffix.starts_with('_')
                 || suffix.starts_with(|c: char| c.is_ascii_hexdigit())

@@ -4,9 +4,9 @@
 pub mod table {
     /// Facts about the file.
     pub const METADATA: &str = "rocpd_metadata";
-    /// Texts that repeat.
+    /// Shared texts.
     pub const STRING: &str = "rocpd_string";
-    /// Texts that do not (schema 3).
+    /// Unique texts (schema 3).
     pub const USTRING: &str = "rocpd_ustring";
     /// Calls and markers.
     pub const API: &str = "rocpd_api";
@@ -26,8 +26,8 @@ pub mod table {
     pub const COUNTER: &str = "rocpd_counter";
 }
 
-/// The name under which the text of a user's marker is an argument.
+/// The call name under which the text of a user's marker is stored as an argument.
 pub const MARKER: &str = "UserMarker";
 
-/// Launches that are given work-items; all others are given workgroups, and files made with roctracer hold what was given.
+/// Launches whose grid is in work-items; others take workgroups. roctracer stores the argument unchanged.
 pub const IN_WORK_ITEMS: [&str; 2] = ["hipExtModuleLaunchKernel", "hipHccModuleLaunchKernel"];

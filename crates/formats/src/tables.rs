@@ -1,11 +1,12 @@
-//! The tables of rules and facts that come with the program.
+//! The built-in tables of rules and facts.
 
 use serde::de::DeserializeOwned;
 
-/// Reads a table that is built in.
+/// Parses a built-in table.
 ///
-/// The way through JSON's plain values keeps a program with dozens of tables small: TOML's own deserializer is made anew,
-/// several times, for every kind of row. Places of mistakes are lost on it, so a user's own tables do not go this way.
+/// Going through plain JSON values keeps a program with dozens of tables small: TOML's own deserializer is
+/// compiled again, several times, for every kind of row. Errors then lack their location, so user tables are
+/// not read this way.
 pub fn built_in<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     let value: serde_json::Value = toml::from_str(text).map_err(|error| error.to_string())?;
     serde_json::from_value(value).map_err(|error| error.to_string())

@@ -1,11 +1,11 @@
-//! torch's (Kineto's) Chrome traces: categories of events and keys of their arguments, once for reader and writer.
+//! torch's (Kineto's) Chrome traces: categories of events and argument keys, for reader and writer.
 
 /// Declares names as text, and as bytes for parsers that never make text of them.
 macro_rules! names {
     ($($name:ident = $text:literal;)*) => {
         $(#[doc = concat!("`", $text, "`")] pub const $name: &str = $text;)*
 
-        /// The same as bytes.
+        /// The names as bytes.
         pub mod bytes {
             $(#[doc = concat!("`", $text, "`")] pub const $name: &[u8] = $text.as_bytes();)*
         }

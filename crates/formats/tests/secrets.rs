@@ -1,11 +1,11 @@
-//! A secret never survives, whatever it is written in; ordinary command lines come back as they were.
+//! A secret never survives, in whatever form it is written; ordinary command lines are returned unchanged.
 
 use formats::secrets::{REDACTED, Readers, redact_environment, redact_json, redact_text, redact_words};
 use proptest::prelude::*;
 use rocm_perf_formats as formats;
 use serde_json::{Value, json};
 
-/// Texts around a secret, `@` where it stands.
+/// Texts around a secret, with `@` in its place.
 const SHAPES: &[&str] = &[
     "serve --api-key @",
     "serve --api-key @ --port 8000",
@@ -39,7 +39,7 @@ const SHAPES: &[&str] = &[
     "run token: @ now",
 ];
 
-/// Secrets that are known by their own shape, wherever they stand.
+/// Secrets recognised by their own shape, wherever they are.
 const KNOWN_SHAPES: &[&str] =
     &["hf_@", "sk-@", "sk-proj-@", "ghp_@", "github_pat_@", "glpat-@", "AKIAIOSFODNN7EXAMPLE"];
 
@@ -68,7 +68,7 @@ proptest! {
         shape in prop::sample::select(SHAPES),
         known in prop::sample::select(KNOWN_SHAPES),
     ) {
-        // In addresses the second `@` is the sign itself.
+        // In addresses the second `@` is a literal one.
         let text = shape.replace("@@", "@\u{1}").replace('@', &secret).replace('\u{1}', "@");
         let shown = redact_text(&text);
         prop_assert!(!shown.contains(&secret) && shown.contains(REDACTED), "{}", shown);

@@ -1,4 +1,4 @@
-//! The GPU architectures: what a compute unit holds, from the tables in `data/arch`.
+//! The GPU architectures: resources of a compute unit, from the tables in `data/arch`.
 
 use crate::product::Product;
 use crate::rates::{ByteRates, FlopRates};
@@ -23,7 +23,7 @@ const TABLES: [&str; 13] = [
     include_str!("../data/arch/gfx1250.toml"),
 ];
 
-/// Targets that stand for several architectures.
+/// Targets that cover several architectures.
 const GENERIC: &str = include_str!("../data/arch/generic.toml");
 
 /// One architecture, such as gfx942.
@@ -31,9 +31,9 @@ const GENERIC: &str = include_str!("../data/arch/generic.toml");
 pub struct Arch {
     /// The name without features: `gfx942`.
     pub name: String,
-    /// The number of the processor in the header of a code object.
+    /// The processor number in the header of a code object.
     pub elf_machine: u32,
-    /// Everything else, shared by architectures that differ in name only.
+    /// Everything else, shared by architectures that differ only in name.
     pub facts: Facts,
     /// Products with this chip.
     pub products: Vec<Product>,
@@ -45,7 +45,7 @@ pub struct Arch {
 pub struct Facts {
     /// The vendor's name of the generation: `CDNA3`, `RDNA3`.
     pub family: String,
-    /// The counter catalogue to use; empty where none is known.
+    /// The counter catalogue to use; empty if there is none.
     pub counters: String,
     /// Lanes per wave; the first is the usual one.
     pub wave_sizes: Vec<u32>,
@@ -109,15 +109,15 @@ pub struct Vgpr {
 pub struct VgprFile {
     /// Registers per lane that a SIMD's waves share.
     pub per_simd: u32,
-    /// Registers are given out in multiples of this.
+    /// Registers are allocated in multiples of this.
     pub granule: u32,
 }
 
-/// The scalar registers: how many waves fit by how many each uses.
+/// The scalar registers: how many waves fit for a register count.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Sgpr {
-    /// (up to this many registers, this many waves per SIMD), ascending; empty where they limit nothing.
+    /// (up to this many registers, this many waves per SIMD), ascending; empty if they limit nothing.
     pub waves: Vec<(u32, u32)>,
 }
 
@@ -127,7 +127,7 @@ pub struct Sgpr {
 pub struct Lds {
     /// Bytes per compute unit.
     pub bytes: u32,
-    /// Bytes are given out in multiples of this.
+    /// Bytes are allocated in multiples of this.
     pub granule: u32,
     /// Bytes that one workgroup can have.
     pub max_per_workgroup: u32,
@@ -139,7 +139,7 @@ fn one_unit() -> u32 {
     1
 }
 
-/// One file of `data/arch`.
+/// A file in `data/arch`.
 #[derive(Deserialize)]
 struct Table {
     elf_machine: BTreeMap<String, u32>,
@@ -155,7 +155,7 @@ struct Generics {
     generic: Vec<Generic>,
 }
 
-/// One target that several architectures run.
+/// A target whose code runs on several architectures.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Generic {
@@ -167,7 +167,7 @@ struct Generic {
 }
 
 impl Generic {
-    /// The facts that hold on every member: its limits are the least, its rates are not known.
+    /// The facts that hold on every member: its limits are the lowest, its rates are unknown.
     fn arch(&self, known: &[Arch]) -> Arch {
         let least = known.iter().find(|arch| arch.name == self.least).expect("embedded generic target");
         let unverified = vec![format!(
@@ -203,12 +203,12 @@ static ARCHS: LazyLock<Vec<Arch>> = LazyLock::new(|| {
     archs
 });
 
-/// Every architecture that is known, by generation.
+/// All known architectures, by generation.
 pub fn all() -> &'static [Arch] {
     &ARCHS
 }
 
-/// The architecture of a name such as `gfx942`, `gfx942:sramecc+:xnack-` or `amdgcn-amd-amdhsa--gfx942`.
+/// The architecture with a name such as `gfx942`, `gfx942:sramecc+:xnack-` or `amdgcn-amd-amdhsa--gfx942`.
 pub fn find(name: &str) -> Option<&'static Arch> {
     let base = base_name(name);
     ARCHS.iter().find(|arch| arch.name.eq_ignore_ascii_case(base))
@@ -246,7 +246,7 @@ impl Arch {
         self.facts.simds_per_cu * self.facts.max_waves_per_simd
     }
 
-    /// The product of a name such as `MI300X`, `AMD Instinct MI300X OAM` or `mi355`.
+    /// The product with a name such as `MI300X`, `AMD Instinct MI300X OAM` or `mi355`.
     pub fn product(&self, name: &str) -> Option<&Product> {
         let wanted = crate::product::normalised(name);
         self.products
@@ -255,7 +255,7 @@ impl Arch {
             .max_by_key(|product| product.name.len())
     }
 
-    /// True for architectures that count their registers as the vendor's matrix chips do.
+    /// True for architectures that count registers like the vendor's matrix chips.
     pub fn is_cdna(&self) -> bool {
         self.facts.family.starts_with("CDNA")
     }
@@ -320,7 +320,7 @@ mod tests {
             assert_eq!(arch.facts.vgpr, find(member).unwrap().facts.vgpr, "{name}");
             assert!(arch.facts.flops_per_clock.vector.is_empty() && arch.products.is_empty(), "{name}");
         }
-        // Nothing that is said of a generic target may be more than a member has.
+        // No value of a generic target may exceed that of a member.
         let table: Generics = toml::from_str(GENERIC).unwrap();
         for generic in &table.generic {
             let target = find(&generic.name).unwrap();

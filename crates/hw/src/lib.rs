@@ -1,8 +1,8 @@
-//! GPU facts: architectures and products, peak rates, theoretical occupancy, performance counters and the passes
-//! they take, and what code objects say about their kernels.
+//! GPU facts: architectures and products, peak rates, theoretical occupancy, performance counters and the
+//! passes they take, and the kernels in code objects.
 //!
-//! Facts are tables in `data/`, embedded and checked by tests; what was not verified says so there. Nothing here
-//! knows about files, processes or networks.
+//! Facts are tables in `data/`, embedded and checked by tests; unverified facts are marked there. Nothing
+//! here knows about files, processes or networks.
 //!
 //! ```
 //! use rocm_perf_hw::occupancy::{KernelResources, theoretical};

@@ -6,10 +6,10 @@ use crate::rates::{DataType, Level, Pipe};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What is known about the GPU at hand; whatever is absent comes from the product.
+/// What is known about the GPU; missing values come from the product.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Setup<'a> {
-    /// The product's name, as any tool prints it.
+    /// The product's name, as printed by any tool.
     pub product: Option<&'a str>,
     /// Compute partition mode: SPX, DPX, TPX, QPX, CPX.
     pub compute_partition: Option<&'a str>,
@@ -17,7 +17,7 @@ pub struct Setup<'a> {
     pub memory_partition: Option<&'a str>,
     /// Compute units of the logical device.
     pub cus: Option<u32>,
-    /// Memory of the device in bytes, which tells apart products with the same compute units.
+    /// Memory of the device in bytes, which distinguishes products with the same compute units.
     pub memory_bytes: Option<u64>,
     /// XCCs of the logical device.
     pub xccs: Option<u32>,
@@ -27,7 +27,7 @@ pub struct Setup<'a> {
     pub memory_gbps: Option<f64>,
 }
 
-/// One peak with the formula that gave it.
+/// One peak and its formula.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Peak {
     /// Operations or bytes per second.
@@ -39,23 +39,23 @@ pub struct Peak {
 /// The peaks of one logical device.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Peaks {
-    /// The device they were worked out for, in words.
+    /// The device they were computed for, in words.
     pub device: String,
-    /// Compute units of the logical device, where known.
+    /// Compute units of the logical device, if known.
     pub compute_units: Option<u32>,
-    /// The engine clock that the peaks are of, where known.
+    /// The engine clock of the peaks, if known.
     pub clock_mhz: Option<f64>,
     /// Vector operations per second.
     pub vector: BTreeMap<DataType, Peak>,
-    /// Vector operations per second with packed instructions, where that differs.
+    /// Vector operations per second with packed instructions, if different.
     pub packed: BTreeMap<DataType, Peak>,
     /// Matrix operations per second.
     pub matrix: BTreeMap<DataType, Peak>,
-    /// Matrix operations per second that the vendor's libraries were seen to reach.
+    /// Matrix operations per second that the vendor's libraries reach.
     pub achievable: BTreeMap<DataType, Peak>,
     /// Bytes per second.
     pub bytes: BTreeMap<Level, Peak>,
-    /// What could not be worked out, and why.
+    /// What could not be computed, and why.
     pub absent: Vec<String>,
 }
 
@@ -76,7 +76,7 @@ impl Peaks {
         self.bytes.insert(level, Peak { per_second, formula: formula.to_string() });
     }
 
-    /// Replaces a peak of arithmetic, for instance by a measured one.
+    /// Replaces an arithmetic peak, for instance by a measured one.
     pub fn set_flops(
         &mut self,
         pipe: Pipe,
@@ -89,7 +89,7 @@ impl Peaks {
     }
 }
 
-/// Works out the peaks of a device; what is not known is absent and named.
+/// Computes the peaks of a device; unknown ones are listed as absent.
 pub fn peaks(arch: &Arch, setup: &Setup) -> Peaks {
     let setup = &Setup { product: setup.product.filter(|name| !name.trim().is_empty()), ..setup.clone() };
     let product = product_of(arch, setup);
@@ -143,14 +143,14 @@ pub fn peaks(arch: &Arch, setup: &Setup) -> Peaks {
     peaks
 }
 
-/// The product that was named, or the one that the compute units leave; alike ones stand for each other.
+/// The named product, or the one with that many compute units; identical products are interchangeable.
 fn product_of<'a>(arch: &'a Arch, setup: &Setup) -> Option<&'a Product> {
     if let Some(product) = setup.product.and_then(|name| arch.product(name)) {
         return Some(product);
     }
     let cus = setup.cus.or(setup.product.is_none().then_some(0));
     let memory_fits = |product: &Product| {
-        // Vendors count in GB and drivers report what GiB that makes, less what firmware keeps.
+        // Vendors count in GB, and drivers report that number in GiB, minus what firmware keeps.
         let ratio = |bytes: u64| bytes as f64 / (product.memory_gb * 1_073_741_824.0);
         setup.memory_bytes.is_none_or(|bytes| (0.9..1.05).contains(&ratio(bytes)))
     };
@@ -165,7 +165,7 @@ fn product_of<'a>(arch: &'a Arch, setup: &Setup) -> Option<&'a Product> {
     candidates.all(same).then_some(first)
 }
 
-/// XCCs of a device, where anything tells.
+/// XCCs of a device, if known.
 pub fn xccs(arch: &Arch, setup: &Setup) -> Option<u32> {
     let setup = &Setup { product: setup.product.filter(|name| !name.trim().is_empty()), ..setup.clone() };
     let product = product_of(arch, setup);
@@ -200,7 +200,7 @@ fn xccs_of(product: Option<&Product>, setup: &Setup, absent: &mut Vec<String>) -
     }
 }
 
-/// Memory and Infinity Cache: shared by the XCCs, divided by memory partitions only.
+/// Memory and Infinity Cache: shared by the XCCs, divided only by memory partitions.
 fn memory(product: Option<&Product>, setup: &Setup, peaks: &mut Peaks) {
     let parts = match setup.memory_partition.map(str::to_ascii_uppercase).as_deref() {
         None | Some("NA" | "N/A" | "") => 1,
@@ -340,7 +340,7 @@ mod tests {
         );
         assert_eq!(part.device, "MI300X (gfx942) CPX NPS4");
         assert!(part.absent.is_empty());
-        // Compute units tell a partition where its mode is not recorded.
+        // Compute units show the partition if its mode is not recorded.
         let by_cus = Setup { product: Some("MI300X"), cus: Some(38), ..Setup::default() };
         assert_eq!(xccs(arch, &by_cus), Some(1));
         assert_eq!(peaks(arch, &by_cus).bandwidth(Level::L2), part.bandwidth(Level::L2));
@@ -359,7 +359,7 @@ mod tests {
         assert_eq!(given.bandwidth(Level::Hbm), None);
         assert!(given.absent.iter().any(|text| text.contains("memory bandwidth")));
 
-        // Nothing but the compute units tells an MI300X from an MI300A; an MI325X has as many.
+        // Only the compute units distinguish an MI300X from an MI300A; an MI325X has as many.
         assert_eq!(
             peaks(arch, &Setup { cus: Some(228), ..Setup::default() }).bandwidth(Level::Hbm),
             Some(5.3e12)

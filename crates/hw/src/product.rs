@@ -1,10 +1,10 @@
-//! Products: how many of an architecture's compute units a GPU has, and what surrounds them.
+//! Products: how many of an architecture's compute units a GPU has, and its memory, caches and links.
 
 use crate::rates::DataType;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// One product; a card with two dies that appear as two GPUs is listed as one die.
+/// One product; a card whose two dies appear as two GPUs is listed as one die.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Product {
@@ -13,7 +13,7 @@ pub struct Product {
     /// Other names for it.
     #[serde(default)]
     pub aliases: Vec<String>,
-    /// The architecture, where the table holds several.
+    /// The architecture, if the table has several.
     #[serde(default)]
     pub arch: String,
     /// PCI device ids.
@@ -27,24 +27,24 @@ pub struct Product {
     pub memory_gb: f64,
     /// Peak memory bandwidth in GB/s (10⁹ bytes).
     pub memory_gbps: f64,
-    /// Memory channels, where there are others than channels of the second-level cache.
+    /// Memory channels, if they are not the channels of the second-level cache.
     pub memory_channels: Option<u32>,
     /// Second-level cache per XCC.
     pub l2_kb_per_xcc: u32,
-    /// Channels of the second-level cache per XCC, where known.
+    /// Channels of the second-level cache per XCC, if known.
     pub l2_channels_per_xcc: Option<u32>,
     /// Infinity Cache in MB.
     pub mall_mb: Option<u32>,
-    /// Infinity Cache bandwidth in GB/s, where known.
+    /// Infinity Cache bandwidth in GB/s, if known.
     pub mall_gbps: Option<f64>,
-    /// Links to other GPUs of the node (xGMI), where every pair of a full node has one or the count is known.
+    /// Links to other GPUs of the node (xGMI), if every pair in a full node has one or the count is known.
     pub links: Option<u32>,
     /// Peak of one link in one direction, in GB/s (10⁹ bytes).
     pub link_gbps: Option<f64>,
     /// XCCs of a logical device in each compute partition mode; empty for a single die.
     #[serde(default)]
     pub xccs: BTreeMap<String, u32>,
-    /// What the vendor's libraries reach, in TFLOP/s: a nearer ceiling than the data sheet's.
+    /// What the vendor's libraries reach, in TFLOP/s: a more realistic ceiling than the data sheet's.
     #[serde(default)]
     pub achievable_tflops: BTreeMap<DataType, f64>,
     /// Facts that were not verified, in words.
@@ -53,7 +53,7 @@ pub struct Product {
 }
 
 impl Product {
-    /// The most that one of `gpus` connected GPUs of a node can send at once, in GB/s.
+    /// The highest rate at which one of `gpus` connected GPUs of a node can send, in GB/s.
     pub fn peer_gbps(&self, gpus: u32) -> Option<f64> {
         let links = self.links?.min(gpus.saturating_sub(1));
         Some(f64::from(links) * self.link_gbps?).filter(|gbps| *gbps > 0.0)
@@ -76,7 +76,7 @@ impl Product {
     }
 }
 
-/// A device name in lower case with single blanks, whatever separated its words.
+/// A device name in lower case with single spaces, whatever separated its words.
 pub(crate) fn normalised(name: &str) -> String {
     let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join(" ").to_ascii_lowercase()

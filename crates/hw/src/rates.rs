@@ -119,7 +119,7 @@ pub enum Pipe {
 pub enum Level {
     /// The GPU's memory.
     Hbm,
-    /// The Infinity Cache behind the second-level cache.
+    /// The Infinity Cache, between the second-level cache and memory.
     Mall,
     /// The second-level cache.
     L2,
@@ -157,7 +157,7 @@ impl fmt::Display for Level {
 pub struct FlopRates {
     /// Vector instructions.
     pub vector: BTreeMap<DataType, u32>,
-    /// Vector instructions that work on two values per lane, where that is a rate of its own.
+    /// Vector instructions that work on two values per lane, if their rate differs.
     #[serde(default)]
     pub packed: BTreeMap<DataType, u32>,
     /// Matrix instructions.
@@ -165,7 +165,7 @@ pub struct FlopRates {
     pub matrix: BTreeMap<DataType, u32>,
 }
 
-/// Bytes per clock, where known.
+/// Bytes per clock, if known.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct ByteRates {

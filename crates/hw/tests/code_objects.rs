@@ -1,4 +1,4 @@
-//! Code objects as compilers and bundlers write them, as programs carry them, and damaged in every way.
+//! Code objects as compilers and bundlers write them, as programs contain them, and damaged in every way.
 
 use proptest::prelude::*;
 use rocm_perf_hw::code_object::{self, CodeObjectError, CodeObjectKernel};
@@ -43,7 +43,7 @@ fn two() -> Vec<u8> {
     ])
 }
 
-/// A compressed bundle of version 1, which knows zlib only by number and does not say how long it is.
+/// A compressed bundle of version 1, which encodes zlib only by number and does not record its length.
 fn zlib(plain: &[u8]) -> Vec<u8> {
     let mut bytes = b"CCOB\x01\x00\x00\x00".to_vec();
     bytes.extend((plain.len() as u32).to_le_bytes());
@@ -53,7 +53,7 @@ fn zlib(plain: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A program for x86-64 with one section besides the names of sections.
+/// A program for x86-64 with one section besides the section-name table.
 fn program(section: &[u8], name: &[u8]) -> Vec<u8> {
     let names = [b"\0.shstrtab\0".as_slice(), name, b"\0"].concat();
     let data_at = 64usize;
@@ -109,7 +109,7 @@ fn the_descriptor_is_used_where_metadata_is_missing() {
     assert_eq!(names(&kernels), ["gfx942 copy", "gfx942 matrix", "gfx942 tile"]);
     let tile = &kernels[2];
     assert!(!tile.exact);
-    // The compiler has the hardware give out as many scalar registers as cost no wave: 112 beside four waves.
+    // The compiler requests as many scalar registers as do not cost a wave: 112 at four waves.
     assert_eq!((tile.vgpr + tile.agpr, tile.sgpr, tile.lds_bytes, tile.wave_size), (104, 112, 16384, 64));
     let matrix = &kernels[1];
     assert_eq!((matrix.vgpr, matrix.agpr), (132, 36), "the total rounded up to eight");
@@ -129,7 +129,7 @@ fn bundles_hold_one_code_object_per_architecture() {
 
 #[test]
 fn programs_and_archives_carry_bundles() {
-    // One bundle per translation unit, each on a page of its own; compressed ones among plain ones.
+    // One bundle per translation unit, each starting on a new page; compressed and plain ones mixed.
     let mut section = Vec::new();
     for bundle in [two(), ZSTD_2.to_vec(), zlib(&two()), ZSTD_3.to_vec()] {
         section.extend(bundle);
@@ -168,7 +168,7 @@ fn a_damaged_part_does_not_cost_the_others() {
     assert_eq!(contents.code_objects, 1);
     assert_eq!(contents.problems, ["the bundle ends before its code object for gfx942"]);
 
-    // Lies about sizes are not believed.
+    // False sizes are rejected.
     let says = |size: u64| {
         let mut bytes = ZSTD_3.to_vec();
         bytes[16..24].copy_from_slice(&size.to_le_bytes());
@@ -179,7 +179,7 @@ fn a_damaged_part_does_not_cost_the_others() {
     };
     let holds = u64::from_le_bytes(ZSTD_3[16..24].try_into().unwrap());
     assert_eq!(says(holds + 1), "a compressed bundle that is shorter than its header says");
-    assert!(says(u64::MAX).ends_with("out of proportion"), "{}", says(u64::MAX));
+    assert!(says(u64::MAX).ends_with("not plausible"), "{}", says(u64::MAX));
 }
 
 #[test]

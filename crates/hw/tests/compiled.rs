@@ -1,5 +1,5 @@
-//! Kernels compiled here by clang for several GPUs: what we read from their code objects and what we work out about
-//! their occupancy must be what the compiler itself reports.
+//! Kernels compiled here by clang for several GPUs: the resources read from their code objects and the
+//! computed occupancy must match the compiler's own report.
 
 use rocm_perf_hw::arch;
 use rocm_perf_hw::code_object::{self, CodeObjectKernel};
@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::process::Command;
 
-/// What a kernel of the sweep is made to use, at least.
+/// Minimum resources that a kernel of the sweep must use.
 #[derive(Clone, Copy, Debug)]
 struct Variant {
     vgpr: u32,
@@ -65,7 +65,7 @@ fn source(variants: &[Variant]) -> String {
     text
 }
 
-/// Compiles the variants; gives the code object and the compiler's report by kernel.
+/// Compiles the variants; returns the code object and the compiler's report by kernel.
 fn compile(arch: &str, flags: &[&str], variants: &[Variant]) -> Option<(Vec<u8>, HashMap<String, Remark>)> {
     let clang = clang()?;
     let folder = tempfile::tempdir().unwrap();
@@ -158,7 +158,7 @@ fn check(name: &str, flags: &[&str], wave_size: u32) {
         assert_eq!(kernel.required_workgroup, Some([variant.workgroup, 1, 1]));
         assert_eq!((kernel.lds_bytes, kernel.scratch_bytes), (remark.lds, remark.scratch), "{variant:?}");
         assert_eq!((kernel.sgpr, kernel.agpr), (remark.sgpr, remark.agpr), "{variant:?}");
-        // Beside accumulation registers the compiler rounds vector registers up to four.
+        // With accumulation registers the compiler rounds vector registers up to four.
         let expected = if remark.agpr > 0 && name != "gfx908" {
             remark.vgpr.next_multiple_of(4)
         } else {
@@ -171,7 +171,7 @@ fn check(name: &str, flags: &[&str], wave_size: u32) {
         let resources = kernel.resources(variant.workgroup, 0);
         let occupancy = theoretical(arch, &resources);
         let ours = occupancy.waves_on_fullest_simd();
-        // The compiler takes the least of its limits and forgets that registers, too, admit whole workgroups only.
+        // The compiler takes the lowest limit and ignores that registers, too, admit only whole workgroups.
         let roomy = theoretical(arch, &KernelResources { vgpr: 0, agpr: 0, sgpr: 0, ..resources });
         let least = occupancy.waves_by_vgpr.min(occupancy.waves_by_sgpr);
         let whole = (occupancy.simds * least).is_multiple_of(occupancy.waves_per_workgroup);

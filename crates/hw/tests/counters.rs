@@ -1,4 +1,4 @@
-//! The counter tables against the profiler's own definitions, where those are at hand.
+//! Checks the counter tables against the profiler's own definitions, if those are available.
 
 use rocm_perf_hw::counters::{self, CounterKind, RawNeed};
 use std::collections::BTreeSet;

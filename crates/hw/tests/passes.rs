@@ -1,4 +1,4 @@
-//! Plans of counter passes: every counter covered, no pass too full, and as few passes as can be.
+//! Plans of counter passes: every counter covered, no pass too full, and as few passes as possible.
 
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -114,7 +114,7 @@ fn mistakes_are_named() {
     assert!(plan("gfx942", &[]).unwrap().passes.is_empty());
 }
 
-/// The fewest passes by trying every way to put items into passes.
+/// The fewest passes, by trying every way to distribute items.
 fn brute_force(arch: &str, names: &[&str]) -> usize {
     let slots = counters::slots(arch).unwrap();
     let fits = |names: &[&str]| {
@@ -157,7 +157,7 @@ fn all_names(arch: &str) -> Vec<&'static str> {
     counters::catalogue(arch).unwrap().iter().map(|counter| counter.name.as_str()).filter(plain).collect()
 }
 
-/// Counters that take several registers, so that packing them is a puzzle.
+/// Counters that take several registers, so that packing them is hard.
 fn bulky(arch: &str) -> Vec<&'static str> {
     all_names(arch).into_iter().filter(|name| counters::find(arch, name).unwrap().needs.len() >= 2).collect()
 }

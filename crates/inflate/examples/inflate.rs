@@ -1,4 +1,4 @@
-//! Inflates a gzip file and says what it cost: `inflate FILE seq|flate2|N [repeats]`.
+//! Inflates a gzip file and prints the cost: `inflate FILE seq|flate2|N [repeats]`.
 
 use std::io::{BufReader, Read};
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! Bits of a deflate stream, lowest first.
 
-/// Reads bits from a place in the data. Past the end it gives zeros and counts no bits.
+/// Reads bits from a position in the data. Past the end it returns zeros and counts no bits.
 pub(crate) struct Bits<'a> {
     data: &'a [u8],
-    /// The next byte to take.
+    /// The next byte to read.
     next: usize,
     held: u64,
     count: u32,
@@ -20,21 +20,21 @@ impl<'a> Bits<'a> {
         bits
     }
 
-    /// Where the next bit is.
+    /// Position of the next bit.
     pub fn position(&self) -> usize {
         self.next * 8 - self.count as usize
     }
 
-    /// Whether at least 16 bytes are left to take, so that two [`Bits::fill_fast`] are allowed.
+    /// Whether at least 16 bytes are left, so that two [`Bits::fill_fast`] are allowed.
     #[inline(always)]
     pub fn plenty(&self) -> bool {
         self.next + 16 <= self.data.len()
     }
 
-    /// Holds at least 56 bits.
+    /// Makes at least 56 bits available.
     ///
     /// # Safety
-    /// At least 8 bytes are left to take.
+    /// At least 8 bytes are left.
     #[inline(always)]
     pub unsafe fn fill_fast(&mut self) {
         // SAFETY: the caller guarantees 8 readable bytes at `next`.
@@ -44,13 +44,13 @@ impl<'a> Bits<'a> {
         self.count |= 56;
     }
 
-    /// Holds at least 56 bits, or all that are left.
+    /// Makes at least 56 bits available, or all that are left.
     #[inline]
     pub fn fill(&mut self) {
         if self.next + 8 <= self.data.len() {
             // SAFETY: 8 bytes are left.
             unsafe { self.fill_fast() };
-            // Bits above the count are those of bytes not yet taken; the slow path below must not see them.
+            // Bits above the count belong to unread bytes; the slow path below must not see them.
             if self.next + 8 > self.data.len() {
                 self.held &= (1u64 << self.count) - 1;
             }
@@ -64,25 +64,25 @@ impl<'a> Bits<'a> {
         }
     }
 
-    /// Bits that are held.
+    /// Number of available bits.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// The held bits; those beyond the count mean nothing.
+    /// The available bits; those beyond the count are undefined.
     #[inline(always)]
     pub fn peek(&self) -> u64 {
         self.held
     }
 
-    /// Passes over held bits.
+    /// Skips available bits.
     #[inline(always)]
     pub fn drop(&mut self, count: u32) {
         self.held >>= count;
         self.count -= count;
     }
 
-    /// The next bits as a number (at most 32), or none where the data end.
+    /// The next bits as a number (at most 32), or `None` if the data end.
     pub fn take(&mut self, count: u32) -> Option<u32> {
         if self.count < count {
             self.fill();

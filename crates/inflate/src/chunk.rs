@@ -5,13 +5,13 @@ use crate::decode::{Decoder, Step};
 use crate::find;
 use crate::recorded::{Recorded, Recorder};
 
-/// Bytes that a chunk should have when it is inflated: small enough for memory, and much more than a block.
+/// Inflated size that a chunk should have: small enough for memory, and much larger than a block.
 pub(crate) const TARGET: usize = 3 << 20;
 
-/// The most symbols a chunk may hold: what a worker needs at most, however well the data are packed.
+/// Limit for the symbols of a chunk, which bounds a worker's memory, however well the data are compressed.
 pub(crate) const MOST: usize = 16 << 20;
 
-/// Symbols that a chunk has room for at first.
+/// Initial capacity of a chunk, in symbols.
 const ROOM: usize = 2 * TARGET;
 
 /// Where a chunk ends.
@@ -19,11 +19,11 @@ const ROOM: usize = 2 * TARGET;
 pub(crate) enum End {
     /// Before a block, at this bit.
     Block(usize),
-    /// Behind the last block of a member, at this byte.
+    /// After the last block of a member, at this byte.
     Member(usize),
 }
 
-/// What a worker decoded: first what copies from before may concern, then, once nothing before can be meant any more, bytes.
+/// Result of a worker: recorded symbols while copies may reach before its start, then bytes.
 pub(crate) struct Chunk {
     pub start: usize,
     pub end: End,
@@ -43,14 +43,14 @@ impl Chunk {
     }
 }
 
-/// Buffers to decode into, used again and again.
+/// Reusable buffers to decode into.
 #[derive(Default)]
 pub(crate) struct Room {
     pub recorded: Recorded,
     pub plain: Out<u8>,
 }
 
-/// What a decoder may know at its start.
+/// What a decoder knows about the data before its start.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Before {
     /// Anything may come before.
@@ -59,7 +59,7 @@ pub(crate) enum Before {
     Nothing,
 }
 
-/// Decodes chunks, one after the other.
+/// Decodes chunks, one after another.
 pub(crate) struct Chunks {
     decoder: Decoder,
     recorder: Recorder,
@@ -70,9 +70,9 @@ impl Chunks {
         Self { decoder: Decoder::new(), recorder: Recorder::default() }
     }
 
-    /// Decodes blocks from `start` to the first place from `until` on (in bits) where [`find::next`] would find a
-    /// block, to the end of the member, or until there are many symbols. None, and the room back, where the data are
-    /// damaged or a block is too large.
+    /// Decodes blocks from `start` to the first place from `until` on (in bits) where [`find::next`] would
+    /// find a block, to the end of the member, or until there are many symbols. Returns the room as an error
+    /// if the data are damaged or a block is too large.
     pub fn decode(
         &mut self,
         data: &[u8],
@@ -116,7 +116,7 @@ impl Chunks {
                 }
                 Ok(Step::Full) if !is_plain && recorder.len() < MOST => recorder.make_room(),
                 Ok(Step::Full) if is_plain && most < MOST => most *= 2,
-                // What was decoded up to the last whole block is right or not like any other chunk.
+                // The part up to the last whole block is checked like any other chunk.
                 Ok(Step::Full) if is_plain => {
                     plain.truncate(kept);
                     break;

@@ -1,28 +1,28 @@
-//! Symbols that a decoder writes: bytes, or bytes and marks for bytes that are not known yet.
+//! Symbols that a decoder writes: bytes, or marks for bytes that are not known yet.
 
-/// What a decoder writes to.
+/// The destination of a decoder.
 pub(crate) trait Output {
     type Cursor: Cursor;
 
-    /// The place to write at, for the inner loop.
+    /// The position to write at, for the inner loop.
     fn cursor(&mut self) -> Self::Cursor;
 
-    /// Takes back what the inner loop wrote.
+    /// Takes over the position after the inner loop.
     fn set(&mut self, cursor: &Self::Cursor);
 
-    /// Symbols that can still be written before the limit.
+    /// Symbols that can be written before the limit.
     fn room(&self) -> usize;
 
     /// Adds bytes; there is room for them.
     fn extend(&mut self, bytes: &[u8]);
 }
 
-/// Writes symbols without a check for each: callers must ask `fits` first.
+/// Writes symbols without checking each one: callers must check `fits` first.
 pub(crate) trait Cursor {
     /// Whether three literals and a match can be written.
     fn fits(&self) -> bool;
 
-    /// Symbols that a match may reach back.
+    /// How many symbols back a match may reach.
     fn reach(&self) -> usize;
 
     /// Writes a literal.
@@ -51,7 +51,7 @@ impl Symbol for u8 {
     }
 }
 
-/// Below 256 a byte; from [`MARK`] on the place in the unknown window.
+/// Below 256 a byte; from [`MARK`] on a position in the unknown window.
 impl Symbol for u16 {
     #[inline(always)]
     fn of(byte: u8) -> Self {
@@ -65,10 +65,10 @@ pub(crate) const MARK: u16 = 0x8000;
 /// Symbols beyond the limit that a step may write.
 pub(crate) const SLACK: usize = 258 + 64;
 
-/// Bytes that are copied at once.
+/// Bytes copied at a time.
 pub(crate) const STEP: usize = 32;
 
-/// Decoded symbols behind the window they may copy from.
+/// Decoded symbols, after the window they may copy from.
 #[derive(Default)]
 pub(crate) struct Out<T> {
     symbols: Vec<T>,
@@ -78,7 +78,7 @@ pub(crate) struct Out<T> {
 }
 
 impl<T: Symbol> Out<T> {
-    /// Starts over behind a window.
+    /// Starts over after a window.
     pub fn start(&mut self, window: &[T]) {
         self.begin = window.len();
         self.end = 0;
@@ -87,18 +87,18 @@ impl<T: Symbol> Out<T> {
         self.symbols[..window.len()].copy_from_slice(window);
     }
 
-    /// Makes room for this many symbols in all; a step stops when they are there.
+    /// Makes room for this many symbols in total; a step stops at this limit.
     pub fn reserve(&mut self, symbols: usize) {
         let size = self.begin + symbols + SLACK;
         if self.symbols.len() < size {
-            // Fresh pages are zero and cost nothing until they are used; growing would clear and move them.
+            // New pages are zero and cost nothing until they are used; growing would clear and move them.
             let mut symbols = vec![T::default(); size];
             symbols[..self.end].copy_from_slice(&self.symbols[..self.end]);
             self.symbols = symbols;
         }
     }
 
-    /// What was decoded.
+    /// The decoded symbols.
     pub fn decoded(&self) -> &[T] {
         &self.symbols[self.begin..self.end]
     }
@@ -108,17 +108,17 @@ impl<T: Symbol> Out<T> {
         self.end - self.begin
     }
 
-    /// Forgets what was decoded last.
+    /// Removes the last decoded symbols.
     pub fn truncate(&mut self, symbols: usize) {
         self.end = self.end.min(self.begin + symbols);
     }
 
-    /// The window and what was decoded.
+    /// The window and the decoded symbols.
     pub fn history(&self) -> &[T] {
         &self.symbols[..self.end]
     }
 
-    /// Moves the last symbols to the front, as the window of what comes next.
+    /// Moves the last symbols to the front, as the window for the next step.
     pub fn keep_last(&mut self, symbols: usize) {
         self.symbols.copy_within(self.end - symbols..self.end, 0);
         (self.begin, self.end) = (symbols, symbols);
@@ -157,7 +157,7 @@ pub(crate) struct SymbolCursor<T> {
 }
 
 impl<T: Symbol> SymbolCursor<T> {
-    /// Writes symbols, some at once.
+    /// Writes symbols, several at a time.
     ///
     /// # Safety
     /// Below the limit there is room for `count` symbols, and after the last of `from` there are [`STEP`] bytes to read.

@@ -25,9 +25,9 @@ enum State {
     Coded { fixed: bool },
 }
 
-/// A decoder at a place in a deflate stream.
+/// A decoder at a position in a deflate stream.
 pub(crate) struct Decoder {
-    /// The place of the next bit in the data.
+    /// The position of the next bit in the data.
     pub bit: usize,
     state: State,
     last: bool,
@@ -36,20 +36,20 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder that has nothing to do yet.
+    /// A decoder that has not started.
     pub fn new() -> Self {
         let (literals, distances) = (Table::default(), Table::default());
         Self { bit: 0, state: State::Boundary, last: false, literals, distances }
     }
 
-    /// Goes to the beginning of a block.
+    /// Moves to the beginning of a block.
     pub fn start(&mut self, bit: usize) {
         self.bit = bit;
         self.state = State::Boundary;
         self.last = false;
     }
 
-    /// Goes on until a block ends or there is no room. Damage keeps what was decoded before it.
+    /// Continues until a block ends or there is no room. After damage, everything decoded before it is kept.
     pub fn step(&mut self, data: &[u8], out: &mut impl Output) -> Result<Step, Damage> {
         if self.state == State::Boundary {
             self.open(data)?;
@@ -77,11 +77,11 @@ impl Decoder {
         Ok(if self.last { Step::Last } else { Step::Boundary })
     }
 
-    /// Reads the head of a block.
+    /// Reads the header of a block.
     fn open(&mut self, data: &[u8]) -> Result<(), Damage> {
         let mut bits = Bits::at(data, self.bit);
         self.last = bits.take(1).ok_or(Damage::Cut)? == 1;
-        // As zlib does: without all three bits there is no block.
+        // Like zlib: without all three bits there is no block.
         match bits.take(2).ok_or(Damage::Cut)? {
             0 => {
                 let aligned = bits.position().div_ceil(8);
@@ -116,10 +116,10 @@ impl Decoder {
     }
 }
 
-/// Order in which the lengths of the code for lengths are sent.
+/// Order in which the code lengths of the length code are stored.
 pub(crate) const ORDER: [usize; 19] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
 
-/// Bits that choose in the table of the code for lengths.
+/// Index bits of the table for the length code.
 const LENGTH_BITS: u32 = 7;
 
 /// Reads the codes of a block.
@@ -138,7 +138,7 @@ pub(crate) fn dynamic(
     for &place in &ORDER[..(head >> 10) as usize + 4] {
         lengths[place] = bits.take(3).ok_or(Damage::Cut)? as u8;
     }
-    // The table of distances is built last, so that its memory can hold this code first.
+    // The table of distances is built last, so its memory can hold this code first.
     if !distances.build(&lengths, LENGTH_BITS, Use::Lengths) {
         return Err(Damage::Wrong);
     }
@@ -187,7 +187,7 @@ pub(crate) fn dynamic(
     if valid { Ok(()) } else { Err(Damage::Wrong) }
 }
 
-/// [`coded`] with what the processor offers.
+/// [`coded`], using the processor's features.
 fn coded_here(
     bits: &mut Bits<'_>,
     literals: &Table,
@@ -225,8 +225,9 @@ fn coded(
     const DISTANCE_MASK: u64 = (1 << DISTANCE_BITS) - 1;
     let (short, long) = (literals.entries.as_slice(), distances.entries.as_slice());
     assert!(short.len() > LITERAL_MASK as usize && long.len() > DISTANCE_MASK as usize);
-    // SAFETY: of all blocks here: masks keep lookups in the first tables, whose entries point to whole second
-    // tables; `plenty` allows two fills; `fits` allows three literals and a match; distances are checked.
+    // SAFETY: for all blocks here: masks keep lookups in the first tables, whose entries point to whole
+    // second tables; `plenty` allows two fills; `fits` allows three literals and a match; distances are
+    // checked.
     let literal_at = |held: u64| unsafe { *short.get_unchecked((held & LITERAL_MASK) as usize) };
     let longer_in = |table: &[u32], entry: u32, held: u64| unsafe {
         let choose = held & ((1 << (entry >> 8 & 31)) - 1);
@@ -302,7 +303,7 @@ fn value(entry: u32, held: u64) -> usize {
     (entry >> 16) as usize + ((held & ((1 << (entry & 0xff)) - 1)) >> (entry >> 8 & 31)) as usize
 }
 
-/// Decodes one symbol where the data may end within it.
+/// Decodes one symbol near the end of the data.
 fn careful(
     bits: &mut Bits<'_>,
     literals: &[u32],
@@ -311,7 +312,7 @@ fn careful(
 ) -> Result<Option<bool>, Damage> {
     let entry = lookup(bits, literals, LITERAL_BITS)?;
     if entry & LITERAL != 0 {
-        // SAFETY: the caller asked `fits`.
+        // SAFETY: the caller checked `fits`.
         unsafe { to.push((entry >> 16) as u8) };
         return Ok(None);
     }
@@ -324,12 +325,12 @@ fn careful(
     if distance > to.reach() {
         return Err(Damage::Wrong);
     }
-    // SAFETY: the caller asked `fits`, and the distance is within what is there.
+    // SAFETY: the caller checked `fits`, and the distance is within the written symbols.
     unsafe { to.repeat(distance, length) };
     Ok(None)
 }
 
-/// Finds the entry of the next code word and passes over the word, not over its extra bits.
+/// Finds the entry of the next code word and skips the word, but not its extra bits.
 fn lookup(bits: &mut Bits<'_>, table: &[u32], first: u32) -> Result<u32, Damage> {
     bits.fill();
     let mut entry = table[(bits.peek() & ((1 << first) - 1)) as usize];

@@ -1,5 +1,5 @@
-//! Finds where a deflate block with codes of its own may begin. Such a head is long and has few valid
-//! forms, so that chance gives one in a thousand million places; a wrong one is found out later.
+//! Finds where a deflate block with its own codes may begin. Such a header is long and has few valid forms,
+//! so that one in a thousand million places matches by chance; a wrong match is detected later.
 
 use crate::bits::Bits;
 use crate::decode::dynamic;
@@ -21,7 +21,7 @@ pub(crate) fn next(data: &[u8], from: usize, until: usize, tables: &mut (Table, 
     };
     let mut byte = from / 8;
     let mut skip = from % 8;
-    // In the last bytes the head of a block does not fit anyway.
+    // The header of a block does not fit into the last bytes anyway.
     while byte * 8 < until {
         let mut places = candidates(word(byte)?) >> skip << skip;
         while places != 0 {
@@ -43,14 +43,14 @@ pub(crate) fn next(data: &[u8], from: usize, until: usize, tables: &mut (Table, 
     None
 }
 
-/// Places looked at in a word; the 13 bits behind each are in the word too.
+/// Positions checked per word; the 13 bits after each are in the word too.
 const PLACES: usize = 48;
 
-/// A bit for each place where the first three bits are right and the counts of codes are not too large.
+/// A bit for each position where the first three bits are right and the code counts are not too large.
 #[inline]
 fn candidates(word: u64) -> u64 {
     let head = !word & !(word >> 1) & (word >> 2);
-    // Counts of 30 and 31 are not allowed: of their five bits all but the lowest are set.
+    // Counts of 30 and 31 are invalid: all of their five bits except the lowest are set.
     let most = word & (word >> 1) & (word >> 2) & (word >> 3);
     head & !(most >> 4) & !(most >> 9) & ((1 << PLACES) - 1)
 }
@@ -59,12 +59,12 @@ fn candidates(word: u64) -> u64 {
 #[inline]
 fn is_complete(lengths: u64, count: u32) -> bool {
     let lengths = lengths & ((1 << (3 * count)) - 1);
-    // Always five times four lengths: a loop that ends early is slower, as nobody can foresee when.
+    // Always five times four lengths: ending early is slower, since the branch is unpredictable.
     let share = |at: u32| SHARES[(lengths >> (12 * at) & 0xfff) as usize];
     share(0) + share(1) + share(2) + share(3) + share(4) == 128
 }
 
-/// What four lengths of three bits each take of a complete code, in 128ths.
+/// The share of a complete code taken by four lengths of three bits each, in 128ths.
 static SHARES: [u16; 4096] = {
     let mut shares = [0; 4096];
     let mut four = 0;

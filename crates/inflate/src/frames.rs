@@ -1,4 +1,4 @@
-//! zstd files of many frames, as parallel packers and writers of logs make them: each frame stands for itself.
+//! zstd files with many frames, as written by parallel compressors and loggers: each frame is independent.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -10,19 +10,19 @@ use zstd::zstd_safe;
 
 use crate::Input;
 
-/// Bytes of a frame that a worker unpacks at once; larger frames are unpacked piece by piece, in order.
+/// Largest frame that a worker unpacks; larger ones are unpacked piece by piece, in order.
 const MOST: u64 = 16 << 20;
 
 /// Unpacks the frames of a zstd file with several threads.
 ///
-/// A frame that is damaged, too large or of unknown size, and all behind it, are unpacked in order. So what is
-/// readable before damage does not depend on the number of threads.
+/// A frame that is damaged, too large or of unknown size, and everything after it, is unpacked in order. So
+/// the readable part before damage does not depend on the number of threads.
 pub struct Frames {
     input: Input,
     frames: Option<Sender<Frame>>,
     workers: Vec<JoinHandle<()>>,
     ahead: VecDeque<(Frame, Receiver<Option<Vec<u8>>>)>,
-    /// Where the next frame to hand out begins; none when the rest goes in order.
+    /// Start of the next frame to hand out; `None` if the rest is unpacked in order.
     next: Option<usize>,
     current: (Vec<u8>, usize),
     rest: Option<zstd::stream::read::Decoder<'static, io::BufReader<Rest>>>,
@@ -38,12 +38,12 @@ struct Frame {
     answer: Sender<Option<Vec<u8>>>,
 }
 
-/// Whether a zstd file has more than one frame, and the first can be unpacked at once.
+/// Whether a zstd file has more than one frame, and a worker can unpack the first.
 pub fn has_many_frames(data: &[u8]) -> bool {
     whole_frame(data, 0).is_some_and(|(until, _)| until < data.len())
 }
 
-/// Where the frame at `from` ends, and its size unpacked, if a worker can take it.
+/// End of the frame at `from` and its unpacked size, if a worker can unpack it.
 fn whole_frame(data: &[u8], from: usize) -> Option<(usize, usize)> {
     let rest = data.get(from..)?;
     let packed = zstd_safe::find_frame_compressed_size(rest).ok()?;
@@ -66,7 +66,7 @@ impl Frames {
         Self { input, frames, workers, ahead, next, current, rest: None, passed: 0 }
     }
 
-    /// Compressed bytes that were gone through so far.
+    /// Compressed bytes processed so far.
     pub fn position(&self) -> usize {
         self.rest.as_ref().map_or(self.passed, |rest| rest.get_ref().get_ref().at)
     }
@@ -89,7 +89,7 @@ impl Frames {
         }
     }
 
-    /// Unpacks from here on in order.
+    /// Unpacks in order from here on.
     fn go_in_order(&mut self) -> io::Result<()> {
         self.next = None;
         self.ahead.clear();
@@ -136,13 +136,13 @@ impl Drop for Frames {
         self.frames = None;
         self.ahead.clear();
         for worker in self.workers.drain(..) {
-            // A worker that panicked has said so already.
+            // A worker that panicked has already reported it.
             let _ = worker.join();
         }
     }
 }
 
-/// Unpacks frames until the reader goes away.
+/// Unpacks frames until the reader is dropped.
 fn unpack(input: &Input, frames: &Receiver<Frame>) {
     let data = input.as_ref().as_ref();
     let mut unpacker = Decompressor::new().ok();
@@ -151,12 +151,12 @@ fn unpack(input: &Input, frames: &Receiver<Frame>) {
             let bytes = unpacker.decompress(&data[frame.from..frame.until], frame.size).ok()?;
             (bytes.len() == frame.size).then_some(bytes)
         });
-        // The reader may have met damage and wait for nothing more.
+        // The reader may have hit damage and stopped waiting.
         let _ = frame.answer.send(bytes);
     }
 }
 
-/// What is left of a file.
+/// The rest of a file.
 struct Rest {
     input: Input,
     at: usize,

@@ -1,4 +1,4 @@
-//! Heads of gzip members, with the same demands and errors as flate2.
+//! Headers of gzip members, with the same checks and errors as flate2.
 
 use std::io::{self, BufRead, Read};
 
@@ -13,10 +13,10 @@ const RESERVED: u8 = 0b1110_0000;
 /// The longest name or comment.
 const MOST_TEXT: usize = 65535;
 
-/// Bytes of the checksum and length behind a member.
+/// Bytes of the checksum and length after a member.
 pub(crate) const TRAILER: usize = 8;
 
-/// Reads the head of a member; true when it is a block of BGZF, a format of many small members.
+/// Reads the header of a member; true if it is a block of BGZF, a format of many small members.
 pub(crate) fn read(from: &mut impl BufRead) -> io::Result<bool> {
     let mut from = Checked { from, sum: flate2::Crc::new() };
     let mut head = [0; 10];
@@ -49,10 +49,10 @@ pub(crate) fn read(from: &mut impl BufRead) -> io::Result<bool> {
     Ok(bgzf)
 }
 
-/// How the extra field of BGZF begins: its name and the bytes of its value.
+/// Prefix of the extra field of BGZF: its name and the length of its value.
 const BGZF: &[u8] = b"BC\x02\0";
 
-/// The next place from `from` on, before `until`, where a block of BGZF may begin.
+/// The next position from `from` on, before `until`, where a block of BGZF may begin.
 pub(crate) fn next_bgzf(data: &[u8], from: usize, until: usize) -> Option<usize> {
     let within = data.get(from..data.len().min(until + 16))?;
     within
@@ -61,14 +61,14 @@ pub(crate) fn next_bgzf(data: &[u8], from: usize, until: usize) -> Option<usize>
         .map(|at| from + at)
 }
 
-/// The deflate stream behind the head at `at`.
+/// The deflate stream after the header at `at`.
 pub(crate) fn body(data: &[u8], at: usize) -> io::Result<(usize, bool)> {
     let mut rest = &data[at..];
     let bgzf = read(&mut rest)?;
     Ok((data.len() - rest.len(), bgzf))
 }
 
-/// Sums up what it reads.
+/// Computes the checksum of what it reads.
 struct Checked<'a, R> {
     from: &'a mut R,
     sum: flate2::Crc,

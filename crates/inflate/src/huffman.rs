@@ -1,26 +1,26 @@
-//! Tables that turn bits into symbols of a Huffman code, with the rules of zlib for which codes are valid.
+//! Tables that turn bits into symbols of a Huffman code; codes are valid by zlib's rules.
 
 use std::sync::LazyLock;
 
-/// A literal; its value stands from bit 16.
+/// A literal; its value is in bits 16 and up.
 pub(crate) const LITERAL: u32 = 1 << 31;
-/// A table for longer codes: it begins at the value, and bits 8 to 12 say how many bits choose in it.
+/// A table for longer codes: it begins at the value, and bits 8 to 12 hold its number of index bits.
 pub(crate) const LONGER: u32 = 1 << 13;
 /// The end of the block.
 pub(crate) const END: u32 = 1 << 14;
-/// A code that means nothing.
+/// An unused code.
 pub(crate) const INVALID: u32 = 1 << 15;
 /// Neither a literal nor a length.
 pub(crate) const SPECIAL: u32 = LONGER | END | INVALID;
 
-/// Bits that choose in the first table of literals and lengths.
+/// Index bits of the first table of literals and lengths.
 pub(crate) const LITERAL_BITS: u32 = 11;
-/// Bits that choose in the first table of distances.
+/// Index bits of the first table of distances.
 pub(crate) const DISTANCE_BITS: u32 = 9;
 
 const MOST: usize = 15;
 
-/// Entries: value from bit 16, bits of the code from bit 8, bits of code and extra bits from bit 0.
+/// Entries: value in bits 16 and up, length of the code from bit 8, length of code and extra bits from bit 0.
 #[derive(Clone, Default)]
 pub(crate) struct Table {
     pub entries: Vec<u32>,
@@ -35,7 +35,7 @@ pub(crate) enum Use {
 }
 
 impl Table {
-    /// Builds the table of a code from the lengths of its words; false when these make no valid code.
+    /// Builds the table of a code from the lengths of its words; false if they are not a valid code.
     pub fn build(&mut self, lengths: &[u8], first: u32, what: Use) -> bool {
         let mut count = [0u16; MOST + 1];
         lengths.iter().for_each(|&length| count[usize::from(length)] += 1);
@@ -91,7 +91,7 @@ impl Table {
             let (_, begin, bits) = match longer {
                 Some(table) if table.0 == root => table,
                 _ => {
-                    // As many bits as the words that share this beginning need.
+                    // As many bits as the words with this prefix need.
                     let mut bits = length - first;
                     let mut room = 1i32 << bits;
                     while bits + first < MOST as u32 {
@@ -159,7 +159,7 @@ fn entry(symbol: u16, length: u32, what: Use) -> u32 {
     }
 }
 
-/// The codes of blocks that bring none of their own.
+/// The codes for blocks without their own.
 pub(crate) static FIXED: LazyLock<(Table, Table)> = LazyLock::new(|| {
     let mut lengths = [8u8; 288];
     lengths[144..256].fill(9);

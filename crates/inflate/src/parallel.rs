@@ -1,4 +1,4 @@
-//! Puts the chunks of workers in order, and decodes itself what no worker got right.
+//! Puts the chunks of workers in order, and decodes the parts that no worker got right.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -17,16 +17,17 @@ use crate::window::{Window, window_behind};
 use crate::worker::{Bytes, Done, Placed, Pool, Range, Start, Worker};
 use crate::{Damage, Input, WINDOW, find, header};
 
-/// Compressed bytes of a range, at least and at most.
+/// Minimum and maximum compressed bytes of a range.
 const RANGE: RangeInclusive<usize> = 64 << 10..=1 << 20;
 
-/// Bytes that are decoded in order before they are handed on.
+/// Bytes that are decoded in order before they are passed on.
 const PIECE: usize = 1 << 20;
 
-/// Ranges without a chunk in a row after which guessing stops: the file is not made of blocks with own codes.
+/// Guessing stops after this many ranges in a row without a chunk: the blocks have no codes of their own.
 const MOST_MISSES: usize = 16;
 
-/// Inflates all members of a gzip file with several threads. Bytes and damage are those of [`crate::Sequential`].
+/// Inflates all members of a gzip file with several threads. Returns the same bytes and errors as
+/// [`crate::Sequential`].
 pub struct Parallel {
     input: Input,
     ranges: Option<Sender<Range>>,
@@ -36,7 +37,7 @@ pub struct Parallel {
     pool: Arc<Pool>,
     stop: Arc<AtomicBool>,
     sizes: RangeInclusive<usize>,
-    /// Ranges from the one where reading goes on, and what was found in them.
+    /// Ranges from the current one on, and what was found in them.
     ahead: VecDeque<Ahead>,
     next_range: usize,
     next_from: usize,
@@ -52,33 +53,33 @@ pub struct Parallel {
     queued: usize,
     sum: Crc,
     current: Option<(Bytes, usize)>,
-    /// Compressed and inflated bytes that were put in order.
+    /// Compressed and inflated bytes put in order so far.
     passed: (usize, usize),
 }
 
-/// A range that a worker has or had.
+/// A range given to a worker.
 struct Ahead {
     range: Range,
-    /// None as long as the worker is at it.
+    /// `None` while the worker is working on it.
     found: Option<Vec<Chunk>>,
     hit: bool,
 }
 
-/// Where reading in order stands.
+/// Position of the in-order reader.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum ReadPosition {
-    /// At the head of a member, at this byte.
+    /// At the header of a member, at this byte.
     Head(usize),
     /// Before a block, at this bit.
     Block(usize),
-    /// Where the decoder is: no chunk begins here.
+    /// At the decoder: no chunk begins here.
     Gap,
-    /// All is in the queue.
+    /// Everything is in the queue.
     End,
 }
 
 enum Item {
-    /// A chunk that a worker turns into bytes.
+    /// A chunk that a worker is turning into bytes.
     Pending {
         length: usize,
     },
@@ -86,7 +87,7 @@ enum Item {
         bytes: Bytes,
         length: usize,
     },
-    /// Checksum and length as stored behind a member.
+    /// Checksum and length as stored after a member.
     Trailer([u8; header::TRAILER]),
     Damaged(io::Error),
 }
@@ -97,7 +98,7 @@ impl Parallel {
         Self::with_ranges(input, threads, RANGE)
     }
 
-    /// Starts workers that look through so many compressed bytes each. This changes the speed, never the result.
+    /// Starts workers that search this many compressed bytes each. This changes the speed, never the result.
     pub fn with_ranges(input: Input, threads: usize, sizes: RangeInclusive<usize>) -> Self {
         let (ranges, to_find) = unbounded();
         let (placed, to_play) = unbounded();
@@ -144,12 +145,12 @@ impl Parallel {
         }
     }
 
-    /// Compressed bytes that were gone through so far.
+    /// Compressed bytes processed so far.
     pub fn position(&self) -> usize {
         self.passed.0
     }
 
-    /// Hands out ranges, as many as the workers may be ahead.
+    /// Hands out ranges, as far as workers may run ahead.
     fn send_ranges(&mut self) {
         let length = self.input.as_ref().as_ref().len();
         while self.ahead.len() < 2 * self.workers.len()
@@ -181,7 +182,7 @@ impl Parallel {
             Done::Found { number, chunks } => {
                 match self.ahead.iter_mut().find(|ahead| ahead.range.number == number) {
                     Some(ahead) => ahead.found = Some(chunks),
-                    // Reading in order has passed it already.
+                    // The in-order reader has already passed it.
                     None => chunks.into_iter().for_each(|chunk| self.pool.give_chunk(chunk)),
                 }
             }
@@ -197,7 +198,7 @@ impl Parallel {
         }
     }
 
-    /// Goes on in order; false when that must wait for a worker, or there is enough in the queue.
+    /// Continues in order; false if that must wait for a worker, or the queue is full.
     fn go_on(&mut self) -> bool {
         if self.queued >= (self.workers.len() + 1) * TARGET {
             return false;
@@ -247,7 +248,7 @@ impl Parallel {
         self.place = ReadPosition::End;
     }
 
-    /// Forgets ranges that end before this bit.
+    /// Drops ranges that end before this bit.
     fn pass_ranges(&mut self, bit: usize) {
         while self.ahead.front().is_some_and(|ahead| ahead.range.until * 8 <= bit) {
             let Some(ahead) = self.ahead.pop_front() else { break };
@@ -300,7 +301,7 @@ impl Parallel {
         self.place = ReadPosition::Gap;
     }
 
-    /// Decodes in order up to where a worker may have begun, or a piece.
+    /// Decodes in order up to where a worker may have started, or for one piece.
     fn fill_gap(&mut self) {
         let input = self.input.clone();
         let data = input.as_ref().as_ref();
@@ -334,7 +335,7 @@ impl Parallel {
         }
     }
 
-    /// Whether a worker has, or may have, a chunk that begins where the decoder is.
+    /// Whether a worker has, or may have, a chunk that begins at the decoder's position.
     fn may_join(&mut self, data: &[u8]) -> bool {
         let bit = self.decoder.bit;
         self.pass_ranges(bit);
@@ -345,7 +346,7 @@ impl Parallel {
         }
     }
 
-    /// Takes the next item, if it is there.
+    /// Takes the next item, if it is ready.
     fn next(&mut self) -> Option<io::Result<()>> {
         if matches!(self.queue.front()?, Item::Pending { .. }) {
             return None;
@@ -374,7 +375,7 @@ impl Parallel {
         Some(Ok(()))
     }
 
-    /// Nothing more is read.
+    /// Stops reading.
     fn end(&mut self) {
         self.queue.clear();
         self.place = ReadPosition::End;
@@ -413,7 +414,7 @@ impl Read for Parallel {
             if self.place == ReadPosition::Head(0) {
                 self.go_on();
             }
-            // What waits goes to the workers before anything is handed on; gaps are filled only when needed.
+            // Waiting chunks go to the workers before anything is returned; gaps are filled only when needed.
             while self.place != ReadPosition::Gap && self.go_on() {}
             match self.next() {
                 Some(next) => next?,
@@ -421,7 +422,9 @@ impl Read for Parallel {
                 None if self.place == ReadPosition::End && self.queue.is_empty() => return Ok(0),
                 None => match self.done.recv() {
                     Ok(done) => self.take(done),
-                    Err(_) => return Err(io::Error::other("a thread that inflates has ended")),
+                    Err(_) => {
+                        return Err(io::Error::other("a decompression thread has stopped unexpectedly"));
+                    }
                 },
             }
         }
@@ -432,9 +435,9 @@ impl Drop for Parallel {
     fn drop(&mut self) {
         self.end();
         let (workers, pool) = (std::mem::take(&mut self.workers), std::mem::take(&mut self.pool));
-        // Buffers go back to the system on a thread of their own: that takes a while, and nobody has to wait for it.
+        // Returning buffers to the system takes a while, so a separate thread does it.
         let end = move || {
-            // A worker that panicked has said so already.
+            // A worker that panicked has already reported it.
             workers.into_iter().for_each(|worker| _ = worker.join());
             drop(pool);
         };

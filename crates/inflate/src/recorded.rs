@@ -1,7 +1,7 @@
-//! What a stretch of a member says before its window is known: literals and copies, which become bytes later.
+//! A stretch of a member decoded before its window is known: literals and copies, which become bytes later.
 //!
-//! Writing them down takes a tenth of the memory of their symbols. Only the last symbols are kept, with marks for unknown
-//! bytes: later copies look back at them, and they become the window of the next chunk.
+//! Recording them takes a tenth of the memory of their symbols. Only the last symbols are kept, with marks
+//! for unknown bytes: later copies refer to them, and they become the window of the next chunk.
 
 use crate::WINDOW;
 use crate::chunk::TARGET;
@@ -10,47 +10,48 @@ use crate::copy::{Cursor, MARK, Out, Output, SLACK, STEP, SymbolCursor};
 /// Symbols between two moves of the window: few enough to stay in the cache, many enough for moves to cost little.
 const ROOM: usize = 192 << 10;
 
-/// Literals before a copy that are counted in its own word.
+/// Literals before a copy that are counted in the copy's word.
 const MOST_LITERALS: usize = 255;
 
-/// A word that only counts literals, in all other bits. Else a word is a copy: its distance less 1 from bit 0, its length
-/// less 3 from bit 15, and the literals before it from bit 23.
+/// A word that only counts literals, in all other bits. Otherwise a word is a copy: its distance minus 1 from
+/// bit 0, its length minus 3 from bit 15, and the number of literals before it from bit 23.
 const LITERALS: u32 = 1 << 31;
 
 /// The literals and copies of a chunk.
 #[derive(Default)]
 pub(crate) struct Recorded {
-    /// Literals one behind the other, and [`STEP`] bytes more at the end.
+    /// Literals one after another, plus [`STEP`] bytes at the end.
     literals: Vec<u8>,
     words: Vec<u32>,
     length: usize,
-    /// The last symbols of the window and what was recorded; none where nothing was.
+    /// The last symbols of the window and the record; empty if nothing was recorded.
     tail: Vec<u16>,
 }
 
 impl Recorded {
-    /// Symbols that it stands for.
+    /// Number of recorded symbols.
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// The last symbols, as many as a match can look back; marks are places in the window before.
+    /// The last symbols, as many as a match can reach back; marks are positions in the window before.
     pub fn tail(&self) -> &[u16] {
         &self.tail
     }
 
-    /// Writes the bytes behind the window that was before the chunk.
+    /// Writes the bytes, given the window before the chunk.
     pub fn play(&self, before: &[u8], into: &mut Out<u8>) {
         // Every copy was checked against a window of this size when it was recorded.
         assert!(before.len() == WINDOW || self.length == 0);
         into.start(before);
-        // Most chunks are of about this size: a buffer that grew each time would be given new pages each time.
+        // Most chunks are about this size: a buffer that grew each time would get new pages each time.
         into.reserve(self.length.max(2 * TARGET));
         let mut to = into.cursor();
         let mut literal = self.literals.as_ptr();
         for &word in &self.words {
-            // SAFETY: all words together stand for `length` symbols, for which there is room, and for all literals, behind
-            // which there is a step to read. Distances lie within the window and what was written.
+            // SAFETY: all words together represent `length` symbols, for which there is room, and all
+            // literals, which are followed by a step of readable bytes. Distances are within the window and
+            // the written symbols.
             unsafe {
                 if word & LITERALS != 0 {
                     let count = (word & !LITERALS) as usize;
@@ -69,11 +70,11 @@ impl Recorded {
     }
 }
 
-/// Records what a decoder finds in a stretch of which nothing before is known.
+/// Records the output of a decoder for a stretch whose window is unknown.
 #[derive(Default)]
 pub(crate) struct Recorder {
     symbols: Out<u16>,
-    /// Symbols that are no longer held.
+    /// Symbols that were dropped.
     passed: usize,
     recorded: Recorded,
     /// Literals up to the last word.
@@ -81,7 +82,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Starts over, in the buffers of something recorded that nobody needs any more.
+    /// Starts over, reusing the buffers of an old record.
     pub fn start(&mut self, buffers: Recorded) {
         self.symbols.start(&MARKS);
         self.symbols.reserve(ROOM);
@@ -102,7 +103,7 @@ impl Recorder {
         self.symbols.keep_last(WINDOW);
     }
 
-    /// The bytes that a match can look back, once none of them is unknown.
+    /// The bytes that a match can reach back to, once none of them is unknown.
     pub fn window(&self) -> Option<Vec<u8>> {
         let window = self.tail();
         let known = self.len() >= WINDOW && window.iter().all(|&symbol| symbol < MARK);
@@ -154,7 +155,7 @@ impl Output for Recorder {
     fn set(&mut self, cursor: &RecordCursor) {
         self.symbols.set(&cursor.symbols);
         let Recorded { literals, words, .. } = &mut self.recorded;
-        // SAFETY: the cursor began in these vectors, had room, and wrote all up to where it is.
+        // SAFETY: the cursor began in these vectors, had room, and wrote everything before its position.
         unsafe {
             self.counted = cursor.counted.offset_from(literals.as_ptr()) as usize;
             literals.set_len(cursor.literal.offset_from(literals.as_ptr()) as usize);
@@ -172,7 +173,7 @@ impl Output for Recorder {
     }
 }
 
-/// Where a record is written.
+/// Position at which a record is written.
 pub(crate) struct RecordCursor {
     symbols: SymbolCursor<u16>,
     literal: *mut u8,
@@ -204,7 +205,7 @@ impl Cursor for RecordCursor {
 
     #[inline(always)]
     unsafe fn repeat(&mut self, distance: usize, length: usize) {
-        // SAFETY: there is room for two words in the place of three symbols; both pointers are of one vector.
+        // SAFETY: there is room for two words instead of three symbols; both pointers are into one vector.
         unsafe {
             self.symbols.repeat(distance, length);
             let mut literals = self.literal.offset_from(self.counted) as usize;
@@ -220,7 +221,7 @@ impl Cursor for RecordCursor {
     }
 }
 
-/// A window of which nothing is known.
+/// An unknown window.
 static MARKS: [u16; WINDOW] = {
     let mut marks = [0; WINDOW];
     let mut at = 0;
@@ -257,7 +258,7 @@ mod tests {
             while to.fits() {
                 // SAFETY: `fits` holds, and distances lie within the window.
                 unsafe {
-                    // Now and then more literals than a copy counts.
+                    // Sometimes more literals than a copy can count.
                     let literals = if dice(500) == 0 { 2 * MOST_LITERALS } else { dice(4) };
                     for _ in 0..literals {
                         let byte = dice(256) as u8;

@@ -1,4 +1,4 @@
-//! One thread inflates. What comes out does not depend on how much is asked for at once.
+//! One thread inflates. The output does not depend on the size of the reads.
 
 use std::io::{self, BufRead, Read};
 
@@ -6,7 +6,7 @@ use flate2::{Crc, Decompress, FlushDecompress, Status};
 
 use crate::{Damage, header};
 
-/// Inflates all members of a gzip stream, front to back. Damage comes after every byte before it.
+/// Inflates all members of a gzip stream, front to back. Errors come after every byte before the damage.
 pub struct Sequential<R> {
     from: R,
     inflate: Decompress,
@@ -18,13 +18,13 @@ enum State {
     Head,
     Body,
     Trailer,
-    /// Bytes before the damage were given; the error comes next.
+    /// The bytes before the damage were returned; the error comes next.
     Damaged(io::Error),
     Done,
 }
 
 impl<R: BufRead> Sequential<R> {
-    /// Reads from the head of the first member.
+    /// Reads from the header of the first member.
     pub fn new(from: R) -> Self {
         Self { from, inflate: Decompress::new(false), state: State::Head, sum: Crc::new() }
     }

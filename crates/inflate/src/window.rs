@@ -4,10 +4,10 @@ use crate::WINDOW;
 use crate::chunk::Chunk;
 use crate::copy::MARK;
 
-/// The bytes before a chunk: up to 32 KiB, those at the end.
+/// The last bytes before a chunk, up to 32 KiB.
 pub(crate) type Window = Vec<u8>;
 
-/// The window behind a chunk. A chunk that was recorded needs a whole window before it.
+/// The window after a chunk. A recorded chunk needs a full window before it.
 pub(crate) fn window_behind(chunk: &Chunk, before: &Window) -> Window {
     let plain = chunk.plain.decoded();
     if plain.len() >= WINDOW {

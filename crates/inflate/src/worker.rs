@@ -1,4 +1,4 @@
-//! What worker threads do: find and decode chunks, and turn them into bytes.
+//! Worker threads: find and decode chunks, and turn them into bytes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use crate::recorded::Recorded;
 use crate::window::Window;
 use crate::{Input, find, header};
 
-/// Bytes of the file that one worker looks through.
+/// Bytes of the file that one worker searches.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Range {
     pub number: usize,
@@ -29,7 +29,7 @@ pub(crate) enum Start {
     Known(usize),
     /// At a block that must be guessed.
     Block,
-    /// At a member of BGZF.
+    /// At a BGZF member.
     Bgzf,
 }
 
@@ -40,27 +40,27 @@ pub(crate) struct Placed {
     pub before: Window,
 }
 
-/// Bytes in the order of the file, and their checksum.
+/// Bytes in file order, and their checksum.
 pub(crate) struct Bytes {
     pub played: Out<u8>,
     pub plain: Out<u8>,
     pub sum: Crc,
 }
 
-/// What a worker has done.
+/// Result of a worker.
 pub(crate) enum Done {
     Found { number: usize, chunks: Vec<Chunk> },
     Played { number: usize, bytes: Bytes },
 }
 
-/// Buffers of a kind that are kept for later.
+/// How many buffers of a kind are kept for reuse.
 const MOST_FREE: usize = 64;
 
-/// Buffers that go round between workers and the reader.
+/// Buffers that circulate between workers and the reader.
 #[derive(Default)]
 pub(crate) struct Pool {
     recorded: Mutex<Vec<Recorded>>,
-    /// Apart, as most chunks need only one of them.
+    /// Separate, since most chunks need only one of them.
     played: Mutex<Vec<Out<u8>>>,
     plain: Mutex<Vec<Out<u8>>>,
 }
@@ -92,7 +92,7 @@ impl Pool {
         (pop(&self.played), pop(&self.plain))
     }
 
-    /// Takes back the buffers of a chunk that was wrong.
+    /// Takes back the buffers of a rejected chunk.
     pub fn give_chunk(&self, chunk: Chunk) {
         self.give_room(Room { recorded: chunk.recorded, plain: chunk.plain });
     }
@@ -104,7 +104,7 @@ impl Pool {
     }
 }
 
-/// All that a worker shares with the reader.
+/// State shared by a worker and the reader.
 pub(crate) struct Worker {
     pub input: Input,
     pub ranges: Receiver<Range>,
@@ -115,12 +115,12 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Works until the reader goes away.
+    /// Works until the reader is dropped.
     pub fn run(self) {
         let mut decoder = Chunks::new();
         let mut tables = <(Table, Table)>::default();
         loop {
-            // What the reader waits for comes first.
+            // Chunks that the reader waits for come first.
             let done = if let Ok(placed) = self.placed.try_recv() {
                 self.play(placed)
             } else {
@@ -192,7 +192,7 @@ impl Worker {
                 }
             }
         }
-        // Members that begin in this range, one behind the other.
+        // Members that begin in this range, one after another.
         while let Some(End::Member(end)) = chunks.last().map(|chunk| chunk.end) {
             let next = end + header::TRAILER;
             if next >= range.until || next >= data.len() {

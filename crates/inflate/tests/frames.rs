@@ -1,4 +1,4 @@
-//! zstd files of many frames.
+//! zstd files with many frames.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use common::*;
 use rocm_perf_inflate::{Frames, has_many_frames};
 
-/// A file of frames that say how large they are.
+/// A file of frames with their size in the header.
 fn frames(text: &[u8], each: usize) -> Vec<u8> {
     text.chunks(each).flat_map(|piece| zstd::bulk::compress(piece, 1).unwrap()).collect()
 }
@@ -22,7 +22,7 @@ fn any_number_of_threads_gives_the_bytes_of_all_frames() {
     let text = trace_text(900_000, &mut Dice(1));
     let one = zstd::bulk::compress(&text, 1).unwrap();
     assert!(!has_many_frames(&one));
-    // The last frame does not say its size.
+    // The last frame has no size in its header.
     let unknown = [frames(&text[..500_000], 70_000), zstd::encode_all(&text[500_000..], 1).unwrap()].concat();
     for packed in [frames(&text, 30_000), unknown] {
         assert!(has_many_frames(&packed));
@@ -47,13 +47,13 @@ fn damaged_frames_give_the_same_bytes_and_the_same_words() {
         }
         let one = words(&packed, 1);
         assert!(one == words(&packed, 3), "damage {round}");
-        // Which words zstd itself finds depends on how much it is asked for at once.
+        // zstd's own error text depends on the size of the reads.
         let plain = zstd::stream::read::Decoder::new(&packed[..]).unwrap().read_to_end(&mut Vec::new());
         assert_eq!(one.1.is_some(), plain.is_err(), "damage {round}");
     }
 }
 
-/// What a reader gives, and what its error says.
+/// The bytes from a reader, and its error message.
 fn words(packed: &[u8], threads: usize) -> (Vec<u8>, Option<String>) {
     let mut bytes = Vec::new();
     let end = Frames::new(Arc::new(packed.to_vec()), threads).read_to_end(&mut bytes);

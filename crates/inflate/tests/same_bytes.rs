@@ -1,4 +1,4 @@
-//! Whatever the file and the number of threads: the bytes and the damage are those of one thread.
+//! For any file and number of threads, the bytes and the damage are the same as with one thread.
 
 mod common;
 
@@ -48,7 +48,7 @@ fn noise_and_runs_are_inflated_too() {
     }
 }
 
-/// 2,000 damages: bits flipped, bytes overwritten, the end cut, garbage behind.
+/// 2,000 damages: bits flipped, bytes overwritten, the end cut, garbage appended.
 #[test]
 fn damaged_files_give_the_same_bytes_and_the_same_error() {
     let mut dice = Dice(3);
@@ -71,7 +71,7 @@ fn damaged_files_give_the_same_bytes_and_the_same_error() {
         let range = [1_500, 4_000, 30_000][dice.below(3)];
         assert_same(&parallel(&packed, threads, range), &truth, &format!("{what}, damage {round}"));
         if round % 20 == 0 {
-            // flate2 loses the byte that it decoded in the call that met the damage.
+            // flate2 loses the byte that it decoded in the call that hit the damage.
             let (bytes, error) = reference(&packed);
             assert!(
                 truth.0.starts_with(&bytes) && truth.0.len() <= bytes.len() + 1,
@@ -107,7 +107,7 @@ fn a_wrong_checksum_or_length_is_damage_behind_all_bytes() {
     }
 }
 
-/// 300 MB of zeros in 0.3 MB: nothing may be held whole.
+/// 300 MB of zeros in 0.3 MB: nothing may be held completely.
 #[test]
 fn a_bomb_is_read_in_pieces() {
     use std::io::Read;

@@ -1,12 +1,12 @@
-//! A file small enough for Miri, which checks what the code without checks does:
+//! A file small enough for Miri, which checks the unchecked code:
 //! `MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-tree-borrows" cargo +nightly miri test -p rocm-perf-inflate --test small`.
-//! It is packed already, since Miri rejects how the packer frees its memory.
+//! The file is already compressed, since Miri rejects how the compressor frees its memory.
 
 mod common;
 
 use common::parallel;
 
-/// Three members: packed well, stored, packed as usual. The first two hold the halves of what the third holds.
+/// Three members: best compression, stored, default compression. The first two hold the halves of the third.
 const PACKED: &[u8] = include_bytes!("small/three_members.gz");
 const TEXT: &[u8] = include_bytes!("small/text");
 

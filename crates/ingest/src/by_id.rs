@@ -1,4 +1,4 @@
-//! Maps row ids to our numbers: an array if ids are nearly consecutive, else a map.
+//! Maps row ids to the trace's numbers: an array if ids are nearly consecutive, else a map.
 
 use trace::Map;
 
@@ -13,7 +13,7 @@ pub(crate) struct ById {
 }
 
 impl ById {
-    /// Of an id that occurs twice the first counts.
+    /// If an id occurs twice, the first one counts.
     pub fn new(pairs: &[(i64, u32)]) -> Self {
         let (Some(lowest), Some(highest)) =
             (pairs.iter().map(|p| p.0).min(), pairs.iter().map(|p| p.0).max())

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::{Error, Progress};
 
-/// Compressed bytes that are read at once.
+/// Compressed bytes that are read at a time.
 const READ_AHEAD: usize = 256 * 1024;
 
 /// An opened input.
@@ -35,7 +35,7 @@ pub(crate) fn open<'p>(path: &Path, progress: &'p Progress) -> Result<Opened<'p>
     if magic.is_empty() {
         return Err(Error::Empty { path: path.into() });
     }
-    // SAFETY: the map is only read. A file that shrinks meanwhile ends the program, as with any mapped reader.
+    // SAFETY: the map is only read. A file that shrinks meanwhile ends the program, as in any mapped reader.
     let map = || unsafe { memmap2::Mmap::map(&file) }.map_err(unreadable);
     match Compression::of(&magic) {
         Compression::None => Ok(Opened::Mapped(map()?)),
@@ -53,18 +53,18 @@ pub(crate) fn open<'p>(path: &Path, progress: &'p Progress) -> Result<Opened<'p>
     }
 }
 
-/// Gives back the memory of a part of a mapped file that was read: mapped pages count as memory in use. Whoever reads the part
-/// again gets the same bytes from the file.
+/// Releases the memory of a part of a mapped file that was read: mapped pages count as memory in use. Reading
+/// the part again gets the same bytes from the file.
 pub(crate) fn release(map: &memmap2::Mmap, from: usize, until: usize) {
-    // SAFETY: the map is read-only and of a file, so its pages are read again where they are needed again. It is no harm where
-    // the system does not support this.
+    // SAFETY: the map is read-only and backed by a file, so released pages are read again on access. A system
+    // without support for this does no harm.
     #[cfg(unix)]
     let _ = unsafe { map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, from, until - from) };
     #[cfg(not(unix))]
     let _ = (map, from, until);
 }
 
-/// Opens a file as a stream, also one that could be mapped: mapped pages count as memory in use.
+/// Opens a file as a stream, even if it could be mapped: mapped pages count as memory in use.
 pub(crate) fn open_stream<'p>(path: &Path, progress: &'p Progress) -> Result<Stream<'p>, Error> {
     if path == Path::new("-") {
         return Stream::new(path, io::stdin(), progress);
@@ -73,10 +73,10 @@ pub(crate) fn open_stream<'p>(path: &Path, progress: &'p Progress) -> Result<Str
     Stream::new(path, file, progress)
 }
 
-/// All bytes of an input at once, for formats that need them so.
-pub(crate) struct Whole {
+/// All bytes of an input at once, for formats that need that.
+pub(crate) struct InputBytes {
     data: Data,
-    /// Why the stream ended early, when it did.
+    /// Why the stream ended early, if it did.
     pub damage: Option<String>,
 }
 
@@ -85,7 +85,7 @@ enum Data {
     Owned(Vec<u8>),
 }
 
-impl Whole {
+impl InputBytes {
     /// Bytes that were mapped, which the reader reports as progress; streams report themselves.
     pub fn mapped_len(&self) -> usize {
         match &self.data {
@@ -95,7 +95,7 @@ impl Whole {
     }
 }
 
-impl Deref for Whole {
+impl Deref for InputBytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -107,13 +107,13 @@ impl Deref for Whole {
 }
 
 /// Reads a file (or standard input for `-`) whole, uncompressed.
-pub(crate) fn read_whole(path: &Path, progress: &Progress) -> Result<Whole, Error> {
+pub(crate) fn read_whole(path: &Path, progress: &Progress) -> Result<InputBytes, Error> {
     match open(path, progress)? {
-        Opened::Mapped(map) => Ok(Whole { data: Data::Mapped(map), damage: None }),
+        Opened::Mapped(map) => Ok(InputBytes { data: Data::Mapped(map), damage: None }),
         Opened::Stream(mut stream) => {
             let mut bytes = Vec::new();
             while stream.fill(&mut bytes, READ_AHEAD * 16) {}
-            Ok(Whole { data: Data::Owned(bytes), damage: stream.damage })
+            Ok(InputBytes { data: Data::Owned(bytes), damage: stream.damage })
         }
     }
 }
@@ -138,14 +138,14 @@ impl Compression {
 /// Uncompressed bytes, front to back. A damaged end gives what came before it.
 pub(crate) struct Stream<'p> {
     reader: Box<dyn Read + Send + 'p>,
-    /// Why it ended early, when it did.
+    /// Why it ended early, if it did.
     pub damage: Option<String>,
 }
 
 impl<'p> Stream<'p> {
     fn new(path: &Path, raw: impl Read + Send + 'p, progress: &'p Progress) -> Result<Self, Error> {
         let unreadable = |e: io::Error| Error::Unreadable { path: PathBuf::from(path), why: reason(&e) };
-        let mut raw = Counted { reader: raw, progress };
+        let mut raw = CountingReader { reader: raw, progress };
         let mut magic = Vec::new();
         (&mut raw).take(4).read_to_end(&mut magic).map_err(unreadable)?;
         if magic.is_empty() {
@@ -184,7 +184,7 @@ impl<'p> Stream<'p> {
         open
     }
 
-    /// Fills a slice as far as there are bytes: how many, and whether there may be more.
+    /// Fills a slice with the bytes available; returns how many, and whether there may be more.
     pub fn fill_slice(&mut self, slice: &mut [u8]) -> (usize, bool) {
         let mut filled = 0;
         while filled < slice.len() && self.damage.is_none() {
@@ -209,12 +209,12 @@ fn reason(e: &io::Error) -> String {
     }
 }
 
-struct Counted<'p, R> {
+struct CountingReader<'p, R> {
     reader: R,
     progress: &'p Progress,
 }
 
-impl<R: Read> Read for Counted<'_, R> {
+impl<R: Read> Read for CountingReader<'_, R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let count = self.reader.read(buf)?;
         self.progress.advance(count as u64);
@@ -222,7 +222,7 @@ impl<R: Read> Read for Counted<'_, R> {
     }
 }
 
-/// Reports how far a file was gone through, from a reader that knows its place.
+/// Reports progress through a file, from a reader that knows its position.
 struct CountedPlace<'p, R> {
     reader: R,
     place: fn(&R) -> usize,
@@ -281,7 +281,7 @@ mod tests {
         }
     }
 
-    /// Bytes that cannot be packed, so that a small file is large enough for several threads.
+    /// Bytes that do not compress, so that a small file is large enough for several threads.
     fn noise(bytes: usize) -> Vec<u8> {
         (0..bytes as u32 / 4).flat_map(|i| (i ^ i >> 7).wrapping_mul(2654435761).to_le_bytes()).collect()
     }

@@ -15,7 +15,7 @@ use crate::snapshot;
 use crate::sniff::{JsonKind, describe, is_perfetto, is_xplane, top_level};
 use crate::unified_memory;
 
-/// A format that we read.
+/// A supported format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// SQLite database of rocprofv3 or rocprof-sys.
@@ -42,7 +42,7 @@ pub enum Format {
     Snapshot,
     /// JSON lines of RCCL's Inspector plugin.
     Inspector,
-    /// Metrics of omnistat, as Prometheus or VictoriaMetrics give them.
+    /// Metrics of omnistat, as exported by Prometheus or VictoriaMetrics.
     Prometheus,
     /// Page faults and migrations of rocprof-sys.
     UnifiedMemory,
@@ -70,15 +70,15 @@ impl Format {
     }
 }
 
-/// Enough to see any magic number and the header line of the widest CSV file.
+/// Enough for any magic number and the header line of the widest CSV file.
 const HEAD_BYTES: usize = 16 << 10;
 
-/// A top-level key may come late in a JSON document; beyond this the keys seen so far decide.
+/// A top-level key may come late in a JSON document; after this many bytes the keys seen so far decide.
 const JSON_LIMIT: u64 = 16 << 20;
 
 const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
 
-/// The format of a file, or why it is none.
+/// The format of a file, or why it has none.
 pub fn detect(path: &Path) -> Result<Format, Error> {
     let unreadable = |error: std::io::Error| Error::Unreadable { path: path.into(), why: reason(&error) };
     let mut file = File::open(path).map_err(unreadable)?;
@@ -87,7 +87,7 @@ pub fn detect(path: &Path) -> Result<Format, Error> {
         return Err(not_a_trace(path, "a folder"));
     }
     if !kind.is_file() {
-        // A pipe can be read only once, and what people pipe are torch traces.
+        // A pipe can be read only once, and piped input is usually a torch trace.
         return Ok(Format::Torch);
     }
     let head = head_of(&mut file).map_err(unreadable)?;
@@ -110,7 +110,7 @@ pub fn detect(path: &Path) -> Result<Format, Error> {
     of_content(head, file).map_err(|what| not_a_trace(path, &what))
 }
 
-/// The format of what waits on standard input, without taking any of it.
+/// The format of the data on standard input, without consuming any of it.
 pub(crate) fn detect_stdin() -> Result<Format, Error> {
     let path = || Path::new("-").into();
     let mut stdin = std::io::stdin().lock();
@@ -125,7 +125,7 @@ pub(crate) fn detect_stdin() -> Result<Format, Error> {
     let text = head.trim_ascii_start();
     match of_content(head.to_vec(), std::io::empty()) {
         Ok(format) => Ok(format),
-        // Only the first block can be looked at: a document whose telling key comes later may be a trace.
+        // Only the first block is visible: a document whose deciding key comes later may be a trace.
         Err(_) if text.starts_with(b"{") || packing(head).is_some() => Ok(Format::Torch),
         Err(what) => Err(not_a_trace(Path::new("-"), &what)),
     }
@@ -143,7 +143,7 @@ pub(crate) fn reason(error: &std::io::Error) -> String {
     letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
 
-/// As much of the beginning as can be read: damage further on is the reader's to report.
+/// The readable part of the beginning: damage further on is left for the reader to report.
 fn head_of(from: &mut impl Read) -> std::io::Result<Vec<u8>> {
     let mut head = vec![0; HEAD_BYTES];
     let mut filled = 0;

@@ -1,4 +1,4 @@
-//! One recording is read once, however often and under whatever names it is given.
+//! Reads each recording once, however often and under whatever names it is given.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -7,20 +7,20 @@ use std::path::{Path, PathBuf};
 use rapidhash::v3::rapidhash_v3;
 use trace::{Health, Map, Ns, Status, Trace};
 
-use crate::inputs::Found;
+use crate::inputs::FoundInput;
 use crate::rocprofv3::csv::header;
 use crate::{Format, Input};
 
-/// Drops inputs that are another one again, before anything is read: the same file, a file with the same
-/// bytes, or the same run in another format of rocprofv3.
-pub(crate) fn drop_copies(inputs: Vec<Found>, health: &mut Health) -> Vec<Found> {
+/// Drops duplicate inputs before anything is read: the same file, a file with the same bytes, or the same run
+/// in another format of rocprofv3.
+pub(crate) fn drop_copies(inputs: Vec<FoundInput>, health: &mut Health) -> Vec<FoundInput> {
     let mut same_size: Map<u64, u32> = Map::default();
     for found in &inputs {
         *same_size.entry(found.input.bytes).or_default() += 1;
     }
     let richest = richest_formats(&inputs);
     let others = others_by_folder(&inputs);
-    let mut kept: Vec<Found> = Vec::new();
+    let mut kept: Vec<FoundInput> = Vec::new();
     let mut paths: Map<PathBuf, usize> = Map::default();
     let mut contents: Map<(u64, u64), usize> = Map::default();
     for found in inputs {
@@ -39,7 +39,7 @@ pub(crate) fn drop_copies(inputs: Vec<Found>, health: &mut Health) -> Vec<Found>
             let better = better.name();
             report(
                 health,
-                format!("skipped `{path_shown}`: it is the same run as the {better} file beside it"),
+                format!("skipped `{path_shown}`: it is the same run as the {better} file next to it"),
             );
             continue;
         }
@@ -65,21 +65,21 @@ fn report(health: &mut Health, message: String) {
 fn hash(files: &[PathBuf]) -> Option<u64> {
     files.iter().try_fold(0, |sum: u64, path| {
         let file = File::open(path).ok()?;
-        // SAFETY: the file is only read; should another program cut it meanwhile, so would any reader.
+        // SAFETY: the file is only read; truncation by another program is the usual risk of a mapped file.
         let bytes = unsafe { memmap2::Mmap::map(&file) }.ok()?;
         Some(sum.rotate_left(1) ^ rapidhash_v3(&bytes))
     })
 }
 
-/// rocprofv3 writes one run in as many formats as it is asked for, under one prefix.
+/// rocprofv3 writes one run in all requested formats, under one prefix.
 fn run_of(input: &Input) -> Option<(PathBuf, String)> {
     let name = input.path.file_name()?.to_str()?;
     let prefix = match input.format {
         Format::Rocpd => name.strip_suffix("_results.db")?,
         Format::Xplane => xplane_name(name)?,
-        // JAX writes the same profile as a page for trace viewers beside it.
+        // JAX also writes the same profile as a file for trace viewers.
         Format::Torch if viewer_name(name).is_some() => viewer_name(name)?,
-        // `convert --to chrome` names its files so too.
+        // `convert --to chrome` uses such names too.
         Format::Rocprofv3Json | Format::Torch => [".json", ".json.gz", ".json.zst"]
             .iter()
             .find_map(|e| name.strip_suffix(e))?
@@ -106,20 +106,20 @@ fn viewer_name(name: &str) -> Option<&str> {
     name.strip_suffix(".gz").unwrap_or(name).strip_suffix(".trace.json")
 }
 
-/// Folders that hold something besides Perfetto traces.
-fn others_by_folder(inputs: &[Found]) -> HashSet<PathBuf> {
+/// Folders that hold something other than Perfetto traces.
+fn others_by_folder(inputs: &[FoundInput]) -> HashSet<PathBuf> {
     let others = inputs.iter().map(|found| &found.input).filter(|input| input.format != Format::Perfetto);
     others.filter_map(|input| Some(input.path.parent()?.into())).collect()
 }
 
-/// Whether a Perfetto trace was met in a folder with others: they are written beside what holds more.
-fn is_picture_of_another(found: &Found, others: &HashSet<PathBuf>) -> bool {
+/// Whether a Perfetto trace is in a folder with other formats: they come with a file that holds more.
+fn is_picture_of_another(found: &FoundInput, others: &HashSet<PathBuf>) -> bool {
     let met = !found.explicit && found.input.format == Format::Perfetto;
     met && found.input.path.parent().is_some_and(|folder| others.contains(folder))
 }
 
-/// The format that tells most of each run.
-fn richest_formats(inputs: &[Found]) -> Map<(PathBuf, String), Format> {
+/// The format with the most data for each run.
+fn richest_formats(inputs: &[FoundInput]) -> Map<(PathBuf, String), Format> {
     let order = |format: Format| match format {
         Format::Rocpd | Format::Rpd | Format::Xplane => 0,
         Format::Rocprofv3Json => 1,
@@ -132,7 +132,7 @@ fn richest_formats(inputs: &[Found]) -> Map<(PathBuf, String), Format> {
         | Format::Perfetto
         | Format::Snapshot
         | Format::Inspector => 2,
-        // Made from one of the others when it has their name.
+        // Converted from one of the others if the names match.
         Format::Torch => 3,
     };
     let mut richest: Map<(PathBuf, String), Format> = Map::default();
@@ -158,12 +158,12 @@ struct Contents {
 #[derive(Default)]
 pub(crate) struct Recordings {
     by_guid: Map<String, (Contents, PathBuf)>,
-    /// What was read, by its work: formats that keep no guid are told so.
+    /// What was read, by its work: for formats that keep no guid.
     by_work: Map<Work, (Format, PathBuf)>,
 }
 
-/// How much there is of GPU work, or of calls where there is none, and its first and last nanosecond. Two
-/// recordings never have all of it in common.
+/// How much GPU work there is, or calls if there is none, and its first and last nanosecond. Two recordings
+/// never agree on all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Work {
     rows: usize,
@@ -185,7 +185,7 @@ impl Work {
 }
 
 impl Recordings {
-    /// Adds a part to the trace unless it is in it already; names recordings that disagree.
+    /// Adds a part to the trace unless it is already in it; reports recordings that disagree.
     pub(crate) fn join(&mut self, trace: &mut Trace, part: Trace, input: &Input) {
         let contents = contents_by_guid(&part);
         let known = |guid: &String| self.by_guid.get(guid);
@@ -197,7 +197,7 @@ impl Recordings {
             return;
         }
         if let Some(work) = Work::of(&part) {
-            // The formats that runs are converted to; those of rocprofv3 are told by their names.
+            // The formats that runs are converted to; those of rocprofv3 are found by their names.
             let converted = |format: Format| matches!(format, Format::Torch | Format::Perfetto);
             let known = self.by_work.get(&work).filter(|(format, _)| {
                 *format != input.format && (converted(*format) || converted(input.format))
@@ -216,7 +216,7 @@ impl Recordings {
                 Some((seen, first)) => {
                     let how = if *seen == holds { "again" } else { "with different rows" };
                     let message = format!(
-                        "recording {guid} of `{}` occurs {how} in `{}`: both were read, and totals count both",
+                        "recording {guid} of `{}` is also in `{}` ({how}): both were read, so totals count it twice",
                         first.display(),
                         input.path.display()
                     );

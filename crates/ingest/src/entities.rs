@@ -1,4 +1,4 @@
-//! Threads, queues, streams, symbols and counters of a process, made when a row first names them.
+//! Threads, queues, streams, symbols and counters of a process, created when a row first names them.
 
 use trace::{
     CounterId, CounterKind, KernelSymbol, Map, ProcessId, Queue, QueueId, StrId, Stream, StreamId, SymbolId,

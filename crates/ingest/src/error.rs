@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// A reader's failure: one line that names the file, and a line of help where there is any.
+/// A reader's failure: one line that names the file, and a line of help if there is one.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The path cannot be opened or read.
@@ -19,7 +19,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// The file is of no format that we know, or of one that we know and do not read.
+    /// The file's format is unknown, or known but unsupported.
     #[error("`{path}` is not a trace: {why}")]
     NotATrace {
         /// The file.
@@ -33,17 +33,17 @@ pub enum Error {
         /// The folder.
         path: PathBuf,
     },
-    /// A link in a folder leads out of it.
+    /// A link in a folder points outside it.
     #[error("skipped `{path}`: it links to `{target}`, outside the folder")]
     Outside {
         /// The link.
         path: PathBuf,
-        /// Where it leads.
+        /// Where it points.
         target: PathBuf,
     },
     /// The file asks for more than data.
     #[error(
-        "refused `{path}`: at byte {at} it asks for {asks} ({opcode}); a memory snapshot is data only, and nothing was run"
+        "refused `{path}`: at byte {at} it loads {asks} ({opcode}), but a memory snapshot holds only data; nothing was executed"
     )]
     Refused {
         /// The file.
@@ -52,7 +52,7 @@ pub enum Error {
         asks: String,
         /// Pickle's name of the opcode.
         opcode: &'static str,
-        /// Where.
+        /// Byte position.
         at: u64,
     },
     /// The right format, but too damaged to give anything.
@@ -62,13 +62,13 @@ pub enum Error {
         path: PathBuf,
         /// What it should be.
         format: &'static str,
-        /// Where and why it stops making sense.
+        /// Where and why reading failed.
         why: String,
     },
 }
 
 impl Error {
-    /// What to type or do next, when something helps.
+    /// What to type or do next, if something helps.
     pub fn help(&self) -> Option<&'static str> {
         match self {
             Error::NotATrace { .. } => Some(

@@ -17,11 +17,11 @@ use crate::{Error, Format, detect, run_folder};
 /// One thing to read: a file, the files of one rocprofv3 CSV set, or a workload folder of ROCm Compute Profiler.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input {
-    /// What it is.
+    /// Its format.
     pub format: Format,
     /// The file, the first file of a set, a workload folder, or `-` for standard input.
     pub path: PathBuf,
-    /// All files of a CSV set or a workload; just `path` otherwise.
+    /// All files of a CSV set or a workload; otherwise just `path`.
     pub files: Vec<PathBuf>,
     /// Bytes on disk.
     pub bytes: u64,
@@ -32,36 +32,36 @@ pub fn find_inputs(paths: &[PathBuf]) -> Result<Vec<Input>, Error> {
     Ok(find(paths)?.inputs.into_iter().map(|found| found.input).collect())
 }
 
-/// The inputs behind files and folders, and what looks like a trace in a folder and cannot be used.
+/// The inputs behind files and folders, and files in folders that look like traces but cannot be used.
 pub fn find_usable_inputs(paths: &[PathBuf]) -> Result<(Vec<Input>, Vec<Error>), Error> {
     let FoundInputs { inputs, unusable } = find(paths)?;
     Ok((inputs.into_iter().map(|found| found.input).collect(), unusable))
 }
 
-/// An input and how it was named.
+/// An input and how it was given.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct FoundInput {
     pub input: Input,
-    /// Named by the user, not met in a folder: its failure is the command's failure.
+    /// Given by the user, not found in a folder: if it fails, the command fails.
     pub explicit: bool,
 }
 
-/// All that was found, and what looked like a trace and could not be used.
+/// All inputs found, and what looked like a trace but could not be used.
 #[derive(Debug, Default)]
 pub(crate) struct FoundInputs {
-    pub inputs: Vec<Found>,
-    /// Files of a folder that should be traces and are not readable.
+    pub inputs: Vec<FoundInput>,
+    /// Files in a folder that should be traces but are unreadable.
     pub unusable: Vec<Error>,
 }
 
-/// Looks into every path; order is the user's, and by name inside a folder.
+/// Searches every path; inputs keep the user's order, and are sorted by name inside a folder.
 pub(crate) fn find(paths: &[PathBuf]) -> Result<FoundInputs, Error> {
     let mut finds = FoundInputs::default();
     for path in paths {
         if path.as_os_str() == "-" {
             let (format, files) = (detect_stdin()?, vec![path.clone()]);
             let input = Input { format, path: path.clone(), files, bytes: 0 };
-            finds.inputs.push(Found { input, explicit: true });
+            finds.inputs.push(FoundInput { input, explicit: true });
         } else if path.is_dir() {
             let found = folder(path, &mut finds.unusable)?;
             if found.is_empty() {
@@ -70,7 +70,7 @@ pub(crate) fn find(paths: &[PathBuf]) -> Result<FoundInputs, Error> {
             finds.inputs.extend(found);
         } else {
             let input = single(path, detect(path)?);
-            finds.inputs.push(Found { input, explicit: true });
+            finds.inputs.push(FoundInput { input, explicit: true });
         }
     }
     finds.inputs = group_csv_sets(std::mem::take(&mut finds.inputs));
@@ -87,7 +87,7 @@ fn single(path: &Path, format: Format) -> Input {
     Input { format, path: path.into(), files: vec![path.into()], bytes }
 }
 
-fn folder(root: &Path, unusable: &mut Vec<Error>) -> Result<Vec<Found>, Error> {
+fn folder(root: &Path, unusable: &mut Vec<Error>) -> Result<Vec<FoundInput>, Error> {
     let (mut files, mut found, mut seen) = (Vec::new(), Vec::new(), HashSet::new());
     let whole = fs::canonicalize(root).unwrap_or_else(|_| root.into());
     list(root, &whole, &mut seen, &mut files, unusable)
@@ -95,14 +95,14 @@ fn folder(root: &Path, unusable: &mut Vec<Error>) -> Result<Vec<Found>, Error> {
     let formats: Vec<_> = files.par_iter().map(|path| detect(path)).collect();
     for (path, format) in files.iter().zip(formats) {
         match format {
-            Ok(format) => found.push(Found { input: single(path, format), explicit: false }),
+            Ok(format) => found.push(FoundInput { input: single(path, format), explicit: false }),
             Err(error @ Error::Empty { .. }) if has_trace_name(path) => unusable.push(error),
             Err(error @ (Error::Damaged { .. } | Error::Unreadable { .. })) => unusable.push(error),
             Err(_) => {}
         }
     }
     let mut found = group_csv_sets(found);
-    let is_workload = |found: &&Found| found.input.format == Format::Compute;
+    let is_workload = |found: &&FoundInput| found.input.format == Format::Compute;
     let workloads: HashSet<PathBuf> =
         found.iter().filter(is_workload).map(|found| found.input.path.clone()).collect();
     let is_repeated = |input: &Input| {
@@ -113,7 +113,7 @@ fn folder(root: &Path, unusable: &mut Vec<Error>) -> Result<Vec<Found>, Error> {
     Ok(found)
 }
 
-/// Whether an input is more than totals and devices, which rocprofv3 can be asked to write by themselves.
+/// Whether an input has more than totals and devices, which rocprofv3 can write without rows.
 fn has_rows(input: &Input) -> bool {
     let of_rows = |path: &PathBuf| {
         header::of_file(path).is_some_and(|kind| !matches!(kind, CsvTable::Agents | CsvTable::Totals))
@@ -121,7 +121,7 @@ fn has_rows(input: &Input) -> bool {
     input.format != Format::Rocprofv3Csv || input.files.iter().any(of_rows)
 }
 
-/// Names that tell a lost trace from any other empty file.
+/// Names that distinguish a lost trace from any other empty file.
 fn has_trace_name(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     [
@@ -143,23 +143,23 @@ fn has_trace_name(path: &Path) -> bool {
 /// Files being written, lock files and the side files of SQLite.
 const PARTIAL: &[&str] = &[".part", ".partial", ".tmp", ".crdownload", "~", "-journal", "-wal", "-shm"];
 
-/// What `perfetto-fix` writes: the same recording as the trace it was made from.
+/// Output of `perfetto-fix`: the same recording as the trace it was made from.
 const DERIVED: &str = "perfetto_fixed_trace";
 
 fn is_hidden_or_partial(name: &str) -> bool {
     name.starts_with('.') || name.starts_with(DERIVED) || PARTIAL.iter().any(|end| name.ends_with(end))
 }
 
-/// Whether links may lead out of the folders that are read.
+/// Whether links may point outside the folders that are read.
 static FOLLOWS_LINKS: AtomicBool = AtomicBool::new(false);
 
-/// Lets links lead out of the folders that this process reads. Without it, a folder from a stranger could make it read
-/// anything.
+/// Lets links point outside the folders that this process reads. Otherwise a folder from a stranger could
+/// make it read anything.
 pub fn follow_links() {
     FOLLOWS_LINKS.store(true, atomic::Ordering::Relaxed);
 }
 
-/// Where a link leads that leaves its folder and must not be followed.
+/// The target of a link that points outside its folder and must not be followed.
 fn leads_outside(path: &Path, root: &Path) -> Option<PathBuf> {
     let is_link = || fs::symlink_metadata(path).is_ok_and(|facts| facts.is_symlink());
     if FOLLOWS_LINKS.load(atomic::Ordering::Relaxed) || !is_link() {
@@ -168,7 +168,7 @@ fn leads_outside(path: &Path, root: &Path) -> Option<PathBuf> {
     fs::canonicalize(path).ok().filter(|target| !target.starts_with(root))
 }
 
-/// All files below a folder, by name with numbers in order; each real folder once.
+/// All files in a folder tree, sorted by name with numbers in order; each real folder once.
 fn list(
     folder: &Path,
     root: &Path,
@@ -215,7 +215,7 @@ fn list(
     Ok(())
 }
 
-/// Compares names so that `rank2` comes before `rank10`; never says equal for different names.
+/// Compares names so that `rank2` comes before `rank10`; never returns equal for different names.
 fn natural(a: &str, b: &str) -> Ordering {
     let (mut x, mut y) = (a.as_bytes(), b.as_bytes());
     while let (Some(&p), Some(&q)) = (x.first(), y.first()) {
@@ -244,9 +244,9 @@ fn trimmed(digits: &[u8]) -> &[u8] {
     &digits[digits.iter().take_while(|b| **b == b'0').count()..]
 }
 
-/// CSV files of one folder with one prefix are one input, at the place of the first.
-fn group_csv_sets(found: Vec<Found>) -> Vec<Found> {
-    let mut grouped: Vec<Found> = Vec::new();
+/// CSV files of one folder with one prefix become one input, at the position of the first.
+fn group_csv_sets(found: Vec<FoundInput>) -> Vec<FoundInput> {
+    let mut grouped: Vec<FoundInput> = Vec::new();
     let mut places: Map<(PathBuf, String), usize> = Map::default();
     for next in found {
         // Each table of a workload stands for its folder.

@@ -6,15 +6,15 @@ use rayon::prelude::*;
 use trace::{Needs, Status, Trace};
 
 use crate::duplicates::{Recordings, drop_copies};
-use crate::inputs::{Found, FoundInputs, find};
+use crate::inputs::{FoundInput, FoundInputs, find};
 use crate::unified_memory;
 use crate::{
     Error, Format, Input, Progress, compute, inspector, perfetto, prometheus, rank, rocpd, rocprofv3, rpd,
     snapshot, torch, xplane,
 };
 
-/// Inputs are read side by side up to this many bytes, which bounds what is held before it is joined.
-/// Bigger files are split inside their readers.
+/// Inputs are read in parallel up to this many bytes, which bounds what is held before it is joined. Larger
+/// files are split inside their readers.
 const BATCH_BYTES: u64 = 64 << 20;
 const BATCH_INPUTS: usize = 256;
 
@@ -33,7 +33,7 @@ pub(crate) fn read_all(paths: &[PathBuf], needs: &Needs, progress: &Progress) ->
         let read: Vec<_> = batch.par_iter().map(|found| read_one(&found.input, needs, progress)).collect();
         for (found, read) in batch.iter().zip(read) {
             match read {
-                // With one input nothing can be there twice, and nothing need be copied.
+                // With one input there are no duplicates, and nothing needs to be copied.
                 Ok(part) if inputs.len() == 1 && trace.health.checks.is_empty() => trace = part,
                 Ok(part) => recordings.join(&mut trace, part, &found.input),
                 Err(error) if found.explicit => return Err(error),
@@ -74,8 +74,8 @@ fn read_one(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
     }
 }
 
-/// Runs of inputs that are small enough together to be read side by side.
-fn batches(mut inputs: &[Found]) -> impl Iterator<Item = &[Found]> {
+/// Groups of inputs that together are small enough to be read in parallel.
+fn batches(mut inputs: &[FoundInput]) -> impl Iterator<Item = &[FoundInput]> {
     std::iter::from_fn(move || {
         if inputs.is_empty() {
             return None;

@@ -1,5 +1,5 @@
 //! A tolerant JSON cursor for trace files: no tree, no allocation; raw control characters, bad UTF-8 and
-//! `NaN` pass, and what does not parse is an answer ([`Damage`]) that the reader recovers from.
+//! `NaN` pass, and a parse error is a value ([`Damage`]) that the reader recovers from.
 //!
 //! ```
 //! use rocm_perf_ingest::json::Cursor;
@@ -30,6 +30,6 @@ pub use text::Text;
 pub enum Damage {
     /// The bytes end inside the value.
     End,
-    /// A byte that cannot stand there.
+    /// A byte that is not allowed there.
     Unexpected,
 }

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! One folder per format, one detector, one function each: `read(input, needs, progress) -> Trace`.
-//! Readers never analyse, never modify a file, and never drop a row in silence: what could not be read
-//! is counted and reported in the trace's health.
+//! Readers never analyse, never modify a file, and never drop a row silently: unreadable data is counted and
+//! reported in the trace's health.
 
 pub mod att;
 mod by_id;

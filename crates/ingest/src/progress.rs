@@ -1,4 +1,4 @@
-//! How far a read has come, for progress bars. Readers add, the command line looks.
+//! Progress of a read, for progress bars. Readers add to it, the command line polls it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,7 +20,7 @@ impl Progress {
         self.done.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// (read so far, all that is to be read).
+    /// (bytes read, bytes to read).
     pub fn get(&self) -> (u64, u64) {
         (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
     }

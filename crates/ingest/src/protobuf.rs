@@ -24,7 +24,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// As bytes; none for numbers.
+    /// As bytes; empty for numbers.
     #[inline]
     pub fn bytes(self) -> &'a [u8] {
         match self {
@@ -34,7 +34,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The fields of a message, one after the other, up to the first that makes no sense.
+/// The fields of a message, one after another, up to the first invalid one.
 pub(crate) struct Fields<'a> {
     rest: &'a [u8],
     /// Whether the message ended where it should.
@@ -46,12 +46,12 @@ impl<'a> Fields<'a> {
         Self { rest: message, whole: true }
     }
 
-    /// Bytes that are not read yet.
+    /// Number of unread bytes.
     pub fn left(&self) -> usize {
         self.rest.len()
     }
 
-    /// The fields that are not read yet.
+    /// The unread fields.
     #[inline]
     pub fn rest(&self) -> &'a [u8] {
         self.rest
@@ -114,7 +114,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The low seven bits of each of eight bytes, side by side.
+/// Joins the low seven bits of each of eight bytes.
 #[inline]
 fn joined(bytes: u64) -> u64 {
     let pairs = (bytes & 0x007f_007f_007f_007f) | ((bytes & 0x7f00_7f00_7f00_7f00) >> 1);
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn fields_are_as_the_format_says() {
-        // The examples of protobuf's own documentation of its encoding.
+        // From the examples in protobuf's encoding documentation.
         let mut fields = Fields::of(b"\x08\x96\x01\x12\x07testing");
         assert_eq!(fields.next(), Some((1, Value::Whole(150))));
         assert_eq!(fields.next(), Some((2, Value::Bytes(b"testing"))));

@@ -1,4 +1,4 @@
-//! Which rank a file is and what else it may be, from its name and its folders.
+//! A file's rank and role, from its name and its folders.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use trace::{Map, Trace};
 
 use crate::Format;
 
-/// Where a process sits in a parallel job, as far as a name tells.
+/// The position of a process in a parallel job, as far as a name shows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct JobPosition {
     /// Pipeline stage.
@@ -30,12 +30,12 @@ pub fn rank_of_path(path: &Path) -> Option<u32> {
     names(path).find_map(|name| of_name(&name))
 }
 
-/// The position a path names, when it is more than a rank: `-TP-0-DP-1-PP-2`.
+/// The position a path names, if it is more than a rank: `-TP-0-DP-1-PP-2`.
 pub(crate) fn place_of_path(path: &Path) -> Option<JobPosition> {
     names(path).find_map(|name| Some(place_of_name(&name)).filter(|place| *place != JobPosition::default()))
 }
 
-/// What a torch trace is when it is no rank of the job: `capture`, `mapping`, `merged` or `helper`.
+/// The role of a torch trace that is not a rank of the job: `capture`, `mapping`, `merged` or `helper`.
 pub fn role_of_path(path: &Path) -> Option<&'static str> {
     let mut names = names(path);
     let file = names.next()?;
@@ -59,7 +59,7 @@ const CAPTURES: &[&str] = &["capture_traces", "graph_capture"];
 const MAPPING_FILE: &str = "mapping-trace";
 const MAPPING_FOLDER: &str = "mapping";
 
-/// Names of traces of processes that drive the ranks without being one.
+/// Names of traces of processes that drive the ranks but are not ranks.
 const HELPERS: &[&str] = &[".async_llm.", ".api_server."];
 
 /// The file's name, then its folders from the nearest, in lower case.
@@ -88,7 +88,7 @@ fn place_of_name(name: &str) -> JobPosition {
     }
 }
 
-/// The number behind the last `word` of a name that stands by itself, with at most one separator.
+/// The number after the last `word` that stands alone in a name, with at most one separator.
 fn number_after(name: &str, word: &str) -> Option<u32> {
     let bytes = name.as_bytes();
     name.rmatch_indices(word).find_map(|(at, _)| {
@@ -102,7 +102,7 @@ fn number_after(name: &str, word: &str) -> Option<u32> {
     })
 }
 
-/// `r0` as a word of its own.
+/// `r0` as a separate word.
 fn short_rank(name: &str) -> Option<u32> {
     name.split(|c: char| !c.is_ascii_alphanumeric()).find_map(|word| {
         let digits = word.strip_prefix('r')?;
@@ -118,7 +118,7 @@ fn leading_number(text: &str) -> Option<u32> {
     ((1..=MOST_DIGITS).contains(&digits) && ends).then(|| text[..digits].parse().ok())?
 }
 
-/// Gives every source its rank and role: what a reader knew of the process wins over names.
+/// Gives every source its rank and role: what a reader knows about the process overrides names.
 pub(crate) fn assign(trace: &mut Trace) {
     let of_processes = ranks_of_processes(trace);
     for (source, of_processes) in trace.sources.iter_mut().zip(of_processes) {
@@ -140,7 +140,7 @@ pub(crate) fn assign(trace: &mut Trace) {
     part_equal_ranks(trace);
 }
 
-/// For each source the rank of its processes, when they agree.
+/// For each source the rank of its processes, if they agree.
 fn ranks_of_processes(trace: &Trace) -> Vec<Option<u32>> {
     let mut lowest_and_highest: Vec<Option<(u32, u32)>> = vec![None; trace.sources.len()];
     for process in &trace.processes {
@@ -152,8 +152,8 @@ fn ranks_of_processes(trace: &Trace) -> Vec<Option<u32>> {
     lowest_and_highest.into_iter().map(|ranks| ranks.filter(|(low, high)| low == high).map(|r| r.0)).collect()
 }
 
-/// Replicas and pipeline stages count their tensor ranks from zero: where names tell different places but
-/// one rank, the places in order are the ranks.
+/// Replicas and pipeline stages number their tensor ranks from zero: if names give different positions but
+/// one rank, the ranks are the positions in order.
 fn part_equal_ranks(trace: &mut Trace) {
     let placed: Vec<(usize, JobPosition)> = (0..trace.sources.len())
         .filter(|&id| trace.sources[id].rank.is_some())
@@ -177,7 +177,7 @@ fn part_equal_ranks(trace: &mut Trace) {
     }
     for process in &mut trace.processes {
         if process.source.get().is_some_and(|source| renumbered[source]) {
-            // The source tells the rank.
+            // The source has the rank.
             process.rank = None;
         }
     }

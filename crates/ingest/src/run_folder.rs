@@ -1,5 +1,5 @@
-//! Folders of `rocm-perf collect`: their `run.json` says which files are the run. What else is there is the same
-//! recorded in other formats, or single passes of what was merged.
+//! Folders of `rocm-perf collect`: their `run.json` lists the files of the run. Other files are the same
+//! recording in other formats, or single passes of merged ones.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -10,7 +10,7 @@ use serde_json::Value;
 /// Larger files of this name are something else.
 const LARGEST: u64 = 64 << 20;
 
-/// The traces of a run, when the folder is one.
+/// The traces of a run, if the folder holds one.
 pub(crate) fn traces(folder: &Path) -> Option<Vec<PathBuf>> {
     let path = folder.join(RUN_FILE);
     let small = fs::metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() <= LARGEST);

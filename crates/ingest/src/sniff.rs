@@ -2,11 +2,11 @@
 
 use std::io::Read;
 
-/// Beginnings of files that people hand over by mistake, and what to say.
+/// Beginnings of files that people pass by mistake, and what to tell them.
 const MAGIC: &[(&[u8], &str)] = &[
     (b"PK\x03\x04", "a ZIP archive; unpack it first"),
     (b"PK\x05\x06", "an empty ZIP archive"),
-    (b"BZh", "bzip2 data; unpack it, or pack it with gzip or zstd"),
+    (b"BZh", "bzip2 data; decompress it, or recompress it with gzip or zstd"),
     (b"\xfd7zXZ\0", "xz data; unpack it, or pack it with gzip or zstd"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it first"),
     (b"\x04\x22\x4d\x18", "lz4 data; unpack it, or pack it with gzip or zstd"),
@@ -25,7 +25,7 @@ const MAGIC: &[(&[u8], &str)] = &[
     (b"version https://git-lfs", "a Git LFS pointer; fetch the file itself with `git lfs pull`"),
 ];
 
-/// A known format that we do not read.
+/// A known but unsupported format.
 pub(crate) fn describe(head: &[u8]) -> Option<&'static str> {
     if head.len() > 262 && &head[257..262] == b"ustar" {
         return Some("a tar archive; unpack it first");
@@ -42,7 +42,7 @@ pub(crate) fn is_perfetto(head: &[u8]) -> bool {
         shift += 7;
         if byte & 0x80 == 0 {
             let packet = &rest[place + 1..];
-            // Fields of a packet have small numbers, and text does not hold such bytes.
+            // Fields of a packet have small numbers, and text does not contain such bytes.
             let next = packet.get(length).is_none_or(|tag| *tag == 10);
             return length > 1 && next && head[..head.len().min(64)].iter().any(|b| *b < 9);
         }
@@ -79,11 +79,11 @@ pub(crate) enum JsonKind {
     Other(Vec<String>),
 }
 
-/// Keys that only torch traces have beside `traceEvents`; they decide when the document is cut or huge.
+/// Keys that only torch traces have next to `traceEvents`; they decide if the document is truncated or huge.
 const TORCH_KEYS: &[&str] =
     &["deviceProperties", "distributedInfo", "baseTimeNanoseconds", "displayTimeUnit", "traceName"];
 
-/// Walks a document until a top-level key (or the first event of a bare array) tells what it is.
+/// Walks a document until a top-level key (or the first event of a bare array) identifies it.
 pub(crate) fn top_level(mut from: impl Read) -> JsonKind {
     let mut walk = Walk::default();
     let mut block = vec![0; 64 << 10];
@@ -113,7 +113,7 @@ struct Walk {
     in_string: bool,
     escaped: bool,
     array: bool,
-    /// The last string at the level that matters.
+    /// The last string at the relevant level.
     text: Vec<u8>,
     keys: Vec<String>,
 }
@@ -121,7 +121,7 @@ struct Walk {
 const KEYS_SHOWN: usize = 3;
 
 impl Walk {
-    /// How many bytes come before the next that changes anything.
+    /// How many bytes to skip before the next relevant one.
     fn idle(&self, bytes: &[u8]) -> usize {
         let telling = if self.array { 2 } else { 1 };
         if self.depth <= telling || self.escaped {

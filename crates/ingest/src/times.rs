@@ -1,7 +1,7 @@
-//! Times that a run can have.
+//! Plausible times.
 
-/// Whether a row of a run can have these times, in nanoseconds. Damaged ones near the ends of 64 bits would overflow every
-/// sum of durations.
+/// Whether these times, in nanoseconds, are plausible for a row. Damaged ones near the ends of 64 bits would
+/// overflow every sum of durations.
 pub(crate) fn are_believable(start: i64, end: i64) -> bool {
     /// The year 2116, counted from 1970.
     const LATEST: u64 = 1 << 62;
@@ -10,7 +10,7 @@ pub(crate) fn are_believable(start: i64, end: i64) -> bool {
     start.unsigned_abs() < LATEST && end.unsigned_abs() < LATEST && (end - start).unsigned_abs() < LONGEST
 }
 
-/// Start and end, where both are there and a run can have them.
+/// Start and end, if both exist and are plausible.
 pub(crate) fn usable(start: Option<i64>, end: Option<i64>) -> Option<(i64, i64)> {
     start.zip(end).filter(|&(start, end)| are_believable(start, end))
 }

@@ -1,6 +1,6 @@
 //! `unified_memory.json` of rocprof-sys: page faults and migrations of a process, as sums. It has no times.
 //!
-//! Every number becomes a fact of the source (`unified_memory.…`), and a health check says what the faults moved.
+//! Every number becomes a fact of the source (`unified_memory.…`); a health check reports what faults moved.
 
 use serde_json::Value;
 use trace::{Needs, Source, SourceId, Status, Trace};
@@ -8,7 +8,7 @@ use trace::{Needs, Source, SourceId, Status, Trace};
 use crate::bytes::read_whole;
 use crate::{Error, Input, Progress};
 
-/// Keys of facts start so.
+/// Prefix of the keys of facts.
 pub const UNIFIED_MEMORY: &str = "unified_memory.";
 
 const DIRECTIONS: [&str; 3] = ["host_to_device", "device_to_host", "device_to_device"];
@@ -49,7 +49,7 @@ pub fn read(input: &Input, _: &Needs, progress: &Progress) -> Result<Trace, Erro
             let Some(stats) = device.pointer(&format!("/migrations/{direction}")) else { continue };
             add(&mut trace, source, &format!("device_{id}.{direction}"), stats);
             let number = |key: &str| stats.get(key).and_then(Value::as_u64).unwrap_or(0);
-            // A damaged file may hold any number.
+            // A damaged file may contain any number.
             moves = moves.saturating_add(number("count"));
             bytes_moved = bytes_moved.saturating_add(number("total_size_bytes"));
             time_ns = time_ns.saturating_add(number("total_time_ns"));

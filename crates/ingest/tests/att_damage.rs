@@ -1,4 +1,4 @@
-//! Damaged thread traces: never a panic, and nothing lost without a word.
+//! Damaged thread traces: never a panic, and nothing lost silently.
 
 use std::path::{Path, PathBuf};
 
@@ -69,7 +69,7 @@ impl Sample {
         std::fs::write(self.place(name).0, bytes).unwrap();
     }
 
-    /// What is read with one file damaged, which is then put right.
+    /// What is read with one damaged file, which is restored afterwards.
     fn with(&self, name: &str, bytes: &[u8]) -> Result<ThreadTrace, String> {
         self.put(name, bytes);
         let read = att::read(&self.place(name).1).map_err(|error| error.to_string());
@@ -83,7 +83,7 @@ fn complaints(trace: &ThreadTrace) -> usize {
     trace.health.checks.iter().filter(|check| check.status != Status::Pass).count()
 }
 
-/// How much of a trace there is.
+/// The size of a trace.
 fn amount(trace: &ThreadTrace) -> [usize; 6] {
     let of_waves = |count: fn(&trace::TracedWave) -> usize| trace.waves.iter().map(count).sum::<usize>();
     [
@@ -123,7 +123,7 @@ fn a_file_that_is_cut_is_an_error_or_a_complaint() {
             }
         }
     }
-    // A table that is cut at the end of a row looks like a shorter one; in a row it does not.
+    // A table cut at the end of a row looks like a shorter one; a table cut inside a row does not.
     let text = FILES[4].1;
     for cut in 0..text.len() {
         let read = sample.with(STATISTICS, &text.as_bytes()[..cut]);
@@ -170,7 +170,7 @@ fn what_is_no_number_or_beyond_all_reason_is_counted() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
 
-    /// Bytes changed, put in or taken out: what is left is read, or an error names the file.
+    /// Bytes changed, inserted or removed: the rest is read, or an error names the file.
     #[test]
     fn any_damage_is_survived(
         file in 0..FILES.len(),
@@ -190,7 +190,7 @@ proptest! {
         match sample.with(name, &bytes) {
             Ok(trace) => {
                 let whole = att::read(&sample.place(name).1).unwrap();
-                // Damage may make rows, but whatever vanishes from a list that is still there was counted.
+                // Damage may add rows, but whatever disappears from a list that still exists was counted.
                 let [code, waves, ..] = amount(&trace);
                 prop_assert!(waves >= amount(&whole)[1] || complaints(&trace) > 0);
                 prop_assert!(code < 1000);

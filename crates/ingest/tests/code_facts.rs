@@ -1,11 +1,12 @@
-//! Omniprobe's and Nexus' files: read whole, damaged as their writers damage them, and refused as traces by name.
+//! Omniprobe's and Nexus' files: read whole, damaged the way their writers damage them, and refused as traces
+//! by name.
 
 use std::path::PathBuf;
 
 use rocm_perf_ingest::{Error, code, detect};
 use trace::{AccessEffect, CodeFacts};
 
-/// One dispatch as Omniprobe prints it: every field on its own line, nothing escaped.
+/// One dispatch as Omniprobe prints it: every field on a separate line, nothing escaped.
 fn dispatch(id: u32, kernel: &str, code: &str) -> String {
     let access = |info: &str| {
         format!(

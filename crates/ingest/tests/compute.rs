@@ -1,4 +1,4 @@
-//! Workload folders: passes joined as the vendor joins them, and both forms of counters alike.
+//! Workload folders: passes joined as the vendor joins them, and both forms of counters read alike.
 
 use std::path::{Path, PathBuf};
 
@@ -147,7 +147,7 @@ fn passes_before_analyze_are_read_like_the_table_that_analyze_makes_of_them() {
     let whole = data.join("vcopy_MI300X_A1_rocpd");
     let folder = tempfile::tempdir().unwrap();
     std::fs::copy(whole.join("sysinfo.csv"), folder.path().join("sysinfo.csv")).unwrap();
-    // A pass is a run: each dispatch has one time in it, and later passes have later times.
+    // A pass is a run: each dispatch has one time per pass, and later passes have later times.
     let mut reader = csv::Reader::from_path(whole.join("pmc_perf.csv")).unwrap();
     let header = reader.headers().unwrap().clone();
     let place = |name: &str| header.iter().position(|known| known == name).unwrap();
@@ -170,14 +170,14 @@ fn passes_before_analyze_are_read_like_the_table_that_analyze_makes_of_them() {
         rows.iter().for_each(|row| table.write_record(*row).unwrap());
         let text = String::from_utf8(table.into_inner().unwrap()).unwrap();
         let path = folder.path().join(format!("results_pmc_perf_{pass}.csv"));
-        // Later releases pack their tables.
+        // Later releases compress their tables.
         if pass % 2 == 0 {
             std::fs::write(path, text).unwrap();
         } else {
             packed(&path.with_extension("csv.gz"), &text);
         }
     }
-    // What lies beside the passes is theirs, not a second recording.
+    // Files next to the passes belong to them, and are not a second recording.
     std::fs::write(
         folder.path().join("4711_ps_file_results.json"),
         r#"{"rocprofiler-sdk-tool": [{"metadata": {"pid": 4711}, "buffer_records": {}}]}"#,
@@ -199,7 +199,7 @@ const RESULTS: &str = "GPU_ID,GUID,Correlation_Id,Dispatch_ID,Grid_Size,Workgrou
 fn counter_groups_that_take_turns_are_put_together() {
     let folder = tempfile::tempdir().unwrap();
     let mut table = RESULTS.to_string();
-    // Seven launches of `f` and one of `g`; A and B take turns, and launch 6 is the first of a round that was cut short.
+    // Seven launches of `f` and one of `g`; A and B alternate, and launch 6 begins an incomplete round.
     for launch in 0..7 {
         let counter = ["A", "B"][launch % 2];
         let start = 1000 * launch;
@@ -221,7 +221,7 @@ fn counter_groups_that_take_turns_are_put_together() {
     assert_eq!(finite("B"), [1.0, 1.0, 3.0, 3.0, 5.0, 5.0, 5.0], "the cut round takes the value before it");
     let check = trace.health.checks.iter().find(|check| check.id == "multiplexed").expect("said");
     assert_eq!((check.status, check.value), (trace::Status::Warn, Some(1.0)), "one launch of `g` is too few");
-    // Without the profiler's word nothing is filled in.
+    // Unless the profiler recorded multiplexing, nothing is filled in.
     config("null");
     let trace = columns(folder.path());
     assert_eq!(values(&trace, "B").unwrap().iter().filter(|value| value.is_nan()).count(), 5);

@@ -1,10 +1,10 @@
-//! Analysis databases of ROCm Compute Profiler: rows as plain SQL gives them.
+//! Analysis databases of ROCm Compute Profiler: the same rows as plain SQL.
 
 use rocm_perf_ingest::{Format, Progress, detect, read};
 use rusqlite::Connection;
 use trace::{Needs, Trace};
 
-/// Tables as release 3.9 declares them: keys stand behind the columns.
+/// Tables as release 3.9 declares them: keys come after the columns.
 const TABLES: &str = r#"
 CREATE TABLE compute_metadata (id INTEGER NOT NULL, compute_version VARCHAR, git_version VARCHAR, schema_version VARCHAR, PRIMARY KEY (id));
 CREATE TABLE compute_workload (workload_id INTEGER NOT NULL, name VARCHAR, sub_name VARCHAR, sys_info_extdata JSON,

@@ -1,4 +1,4 @@
-//! Formats are told from content, and what is no trace is named.
+//! Formats are detected from content, and files that are not traces are named.
 
 use std::fs;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! Links in folders: followed inside, skipped where they lead out.
+//! Links in folders: followed inside, skipped if they point outside.
 
 use std::os::unix::fs::symlink;
 
@@ -28,7 +28,7 @@ fn g7_links_do_not_lead_out_of_an_input_folder() {
         other => panic!("{other}"),
     };
     assert_eq!(unusable.iter().map(links).collect::<Vec<_>>(), ["b.json", "folder", "root"]);
-    // A path that the user names may be a link: the user knows where it leads.
+    // A path given by the user may be a link: the user knows where it points.
     let named = place.path().join("named");
     symlink(&inside, &named).unwrap();
     assert!(!find_usable_inputs(&[named]).unwrap().0.is_empty());

@@ -1,4 +1,4 @@
-//! Output of RCCL's Inspector against sums of the same objects by a plain JSON parser.
+//! Output of RCCL's Inspector, compared with sums of the same objects by a plain JSON parser.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,5 +1,6 @@
-//! Perfetto traces as the tools' own library writes them: names by number, clocks that add up, several writers,
-//! compressed packets, losses. The bytes are put together here, by the numbers of Perfetto's own definitions.
+//! Perfetto traces as the tools' own library writes them: names by number, clocks that add up, several
+//! writers, compressed packets, losses. The bytes are built here, with the numbers of Perfetto's own
+//! definitions.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -8,7 +9,7 @@ use proptest::prelude::*;
 use rocm_perf_ingest::{Progress, read};
 use trace::{CopyKind, Needs, RowRef, Trace};
 
-/// A message in the making.
+/// A message under construction.
 #[derive(Clone, Default)]
 struct Message(Vec<u8>);
 
@@ -116,10 +117,10 @@ fn end(time: u64, track: u64) -> Message {
 fn calls_and_kernels_are_put_together_and_linked() {
     let correlation = |id| new().number(1, 1).number(4, id);
     let mut packets = opening();
-    // A call from 1,000,010 to 1,000,030, told as differences.
+    // A call from 1,000,010 to 1,000,030, stored as increments.
     packets.push(begin(10, 101, 1, 1, &[correlation(7)]));
     packets.push(end(20, 101));
-    // Two kernels that overlap on one track: each keeps its own times, told on the machine's clock.
+    // Two kernels that overlap on one track: each keeps its own times, on the machine's clock.
     let kernel = [
         correlation(7),
         text_note("agent", "Agent-4"),
@@ -172,7 +173,7 @@ fn writers_names_and_packed_packets_are_kept_apart() {
     let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
     zlib.write_all(&inner).expect("memory");
     packets.push(new().bytes(50, &zlib.finish().expect("memory")));
-    // The first writer's slice is open meanwhile on the same track.
+    // Meanwhile the first writer's slice is open on the same track.
     packets.insert(5, begin(1, 102, 2, 2, &[]));
     packets.push(end(2, 102));
     // A series of numbers.
@@ -204,7 +205,7 @@ fn counters_of_a_whole_process_are_no_counters_of_its_dispatches() {
     packets.push(end(1_000_300, 102).number(58, 6));
     let trace = read_bytes(&file(&packets)).expect("a trace");
     assert_eq!((trace.kernels.len(), trace.counters.len(), trace.args.len()), (1, 0, 0));
-    let told = trace.health.checks.iter().find(|check| check.message.contains("whole process"));
+    let told = trace.health.checks.iter().find(|check| check.message.contains("process-wide"));
     assert_eq!(told.and_then(|check| check.value), Some(1.0));
 }
 
@@ -274,7 +275,7 @@ fn a_run_in_another_format_under_another_name_is_read_once() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
-    /// No change of bytes makes the reader panic, and what it reads is no more than what was written.
+    /// No changed bytes make the reader panic, and it never reads more than what was written.
     #[test]
     fn damaged_bytes_never_panic(places in prop::collection::vec((0usize..4096, any::<u8>()), 1..12), cut in 0usize..4096) {
         let mut packets = opening();
@@ -302,7 +303,7 @@ fn times_near_the_ends_of_64_bits_ended_the_program() {
     packets.push(begin(10, 102, 2, 2, &[]));
     packets.push(end(20, 102));
     packets.push(begin(30, 102, 2, 2, &[]));
-    // Two kernels of centuries, and one that starts at no time.
+    // Two kernels that take centuries, and one without a valid start.
     packets.push(end(1 << 61, 102));
     packets.push(begin(1, 102, 2, 2, &[]));
     packets.push(end(1 << 61, 102));

@@ -1,4 +1,4 @@
-//! Metrics of omnistat: the three forms say the same, and become samples of the run that they were taken in.
+//! Metrics of omnistat: the three forms give the same samples, assigned to the run that they were taken in.
 
 use std::path::{Path, PathBuf};
 
@@ -90,7 +90,7 @@ fn samples_within_a_run_belong_to_it_and_others_do_not_stretch_it() {
     assert_eq!(trace.sources[1].role.as_deref(), Some("monitor"), "it is no rank");
     let check = trace.health.checks.iter().find(|check| check.id == "monitoring").unwrap();
     assert_eq!((check.status, check.value), (Status::Pass, Some(2.0)));
-    // A trace that counts from the start of the machine cannot be compared with times of day.
+    // Times since boot cannot be compared with times of day.
     let boot = write(folder.path(), "boot.json", &torch(5_000_000));
     let trace = of(&[boot, metrics]);
     assert!(trace.samples.is_empty());

@@ -1,4 +1,4 @@
-//! rocpd databases of every kind: what is written is read, what is damaged or odd loses only what is gone.
+//! rocpd databases of every kind: everything written is read, and damage loses only the damaged part.
 
 use std::path::{Path, PathBuf};
 
@@ -252,7 +252,7 @@ fn example(processes: usize, calls: i64) -> Trace {
     t
 }
 
-/// Every row of every table, spelt out and sorted: what a trace says, whatever its ids.
+/// Every row of every table, written out and sorted: the contents of a trace, whatever its ids.
 fn said(t: &Trace) -> Vec<String> {
     let text = |id: StrId| t.strings.get(id).to_string();
     let process = |id: trace::ProcessId| {
@@ -509,7 +509,7 @@ fn the_flavour_of_rocprof_sys_is_read() {
     assert_eq!(back.agents[1].absolute_index, OptI64::some(4));
     assert_eq!(back.threads[0].tid, 15);
     assert!(back.strings.find("rocm_hip_api").is_some());
-    // The user's text, though categories are spelt differently.
+    // The user's text, although categories are spelt differently.
     let step = back.strings.find("step \"7\" é").unwrap();
     assert_eq!(back.regions.name.iter().filter(|n| **n == step).count(), 2);
     assert_eq!(back.samples.value.iter().filter(|v| !v.is_nan()).count(), 60);
@@ -818,7 +818,7 @@ fn damage_never_fails_and_loses_only_what_is_gone() {
     assert!(readable >= 50 && kept > 30 * 1000, "{readable} readable, {kept} kernels");
 }
 
-/// It once lost all kernels and was only worth a warning.
+/// This once lost all kernels with only a warning.
 #[test]
 fn a_database_cut_in_half_fails_its_health_and_names_what_each_table_lost() {
     let made = made(&example(1, 1500), &Options::default());
@@ -869,7 +869,7 @@ fn made_four(trace: &Trace, version: FourVersion) -> Made {
     Made { _folder: folder, path }
 }
 
-/// The number that a query over the file gives.
+/// The number that a query on the file returns.
 fn number(path: &Path, sql: &str) -> i64 {
     Connection::open(path).unwrap().query_row(sql, [], |row| row.get(0)).unwrap()
 }

@@ -1,4 +1,4 @@
-//! rocprofv3 CSV sets: every column set that releases have written, and what damage does to them.
+//! rocprofv3 CSV sets: every column set that releases have written, and the effect of damage.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use rocm_perf_ingest::{Error, Progress, find_inputs, read, rocprofv3};
 use trace::{AgentKind, Graph, Needs, RowRef, Table, Trace};
 
-/// Writes files into a fresh folder and reads it as one trace.
+/// Writes files into a new folder and reads it as one trace.
 fn read_set(files: &[(&str, &str)], needs: &Needs) -> Trace {
     let folder = write_set(files);
     read(&[folder.path().to_path_buf()], needs, &Progress::default()).unwrap()

@@ -1,4 +1,4 @@
-//! rocprofv3 JSON: a real result against its golden list, and every record type in small.
+//! rocprofv3 JSON: a real result compared with its golden list, and a small example of every record type.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -43,7 +43,7 @@ fn the_real_result_equals_its_golden_list() {
     assert!(trace.health.checks.iter().all(|check| check.status != Status::Fail), "{:?}", trace.health);
     assert_eq!(health(&trace, "damaged_rows"), None);
 
-    // The golden list is by truncated name: the file's own symbols map the full names to it.
+    // The golden list has truncated names: the file's own symbols map the full names to them.
     let mut text = String::new();
     flate2::read::GzDecoder::new(fs::File::open(&path).unwrap()).read_to_string(&mut text).unwrap();
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -81,7 +81,7 @@ fn the_real_result_equals_its_golden_list() {
     assert_eq!(trace.processes[0].pid, 908);
     assert_eq!(trace.strings.get(trace.agents[2].product), "AMD Instinct MI350X");
     assert_eq!(trace.agents[2].memory_bytes.get(), Some(309_220_868_096));
-    // Kernel zero stands for none.
+    // Kernel zero means no kernel.
     assert_eq!(trace.symbols.len(), short.len() - 1);
 }
 

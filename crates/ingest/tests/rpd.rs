@@ -1,4 +1,5 @@
-//! `.rpd` databases of rocmProfileData: rows as plain SQL gives them, in all schemas, and what tells grids apart.
+//! `.rpd` databases of rocmProfileData: the same rows as plain SQL, in all schemas, and what decides the unit
+//! of grids.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +7,7 @@ use rocm_perf_ingest::{Format, Progress, detect, read};
 use rusqlite::Connection;
 use trace::{AgentKind, CopyKind, Needs, RowRef, Table, Trace};
 
-/// Tables as schema 3 has them, with a bit of everything.
+/// Tables of schema 3, with a bit of everything.
 const SCHEMA_3: &str = r#"
 CREATE TABLE rocpd_metadata (id integer PRIMARY KEY, tag varchar, value varchar);
 INSERT INTO rocpd_metadata(tag, value) VALUES ('pid_stride', '10000000'), ('gpu_stride', '1000'), ('schema_version', '3');
@@ -73,7 +74,7 @@ fn every_table_of_schema_3_is_read() {
     let kernel = trace.kernels.get(0);
     assert_eq!((text(kernel.name), kernel.start, kernel.end), ("gemm", 1020, 1060));
     let shape = trace.shapes.get(kernel.shape);
-    // Seven is no multiple of 256: the grid counts workgroups.
+    // Seven is not a multiple of 256: the grid counts workgroups.
     assert_eq!((shape.grid, shape.workgroup), (Some([7 * 256, 2, 1]), Some([256, 1, 1])));
     assert_eq!((shape.lds_bytes.get(), shape.scratch_bytes.get()), (Some(1024), Some(16)));
     let agent = &trace.agents[kernel.agent.get().unwrap()];
@@ -85,7 +86,7 @@ fn every_table_of_schema_3_is_read() {
     assert_eq!(text(trace.regions.category[launch]), "HIP_RUNTIME_API_EXT");
     let args = trace.strings.find("args").unwrap();
     assert_eq!(trace.args.value(RowRef::region(launch), args).map(text), Some("stream=0x10 | x"));
-    // A marker's name is the user's text, and a mark of a moment is a sample.
+    // A marker's name is the user's text, and a mark without duration is a sample.
     let marker = trace.regions.rows().find(|r| text(r.name) == "decode \"step\"").unwrap();
     assert_eq!((marker.start, marker.end, text(marker.category)), (900, 5000, "MARKER_CORE_RANGE_API"));
     let mark = trace.samples.rows().find(|s| s.start == 1500).unwrap();
@@ -100,11 +101,11 @@ fn every_table_of_schema_3_is_read() {
     let clock = trace.samples.rows().find(|s| !s.value.is_nan()).unwrap();
     assert_eq!((text(clock.name), text(clock.unit), clock.value), ("sclk", "MHz", 2100.0));
     assert_eq!((trace.counters.value[0], trace.counters.kernel[0]), (12.5, RowRef::kernel(0)));
-    // Processes and GPUs of a second machine have numbers of their own.
+    // Processes and GPUs of a second machine have different numbers.
     let other = &trace.processes[trace.kernels.process[1].get().unwrap()];
     assert_eq!((other.pid, other.node.get()), (77, Some(1)));
     assert_eq!(trace.agents[trace.kernels.agent[1].get().unwrap()].type_index.get(), Some(3));
-    // One launch of a graph has two kernels.
+    // One graph launch has two kernels.
     let launches: Vec<_> = (1..3).map(|row| trace.links.launch_of(RowRef::kernel(row))).collect();
     assert_eq!(launches[0], launches[1]);
     assert!(trace.health.problems().all(|check| ["clock", "overlaps", "causality"].contains(&check.id)));
@@ -139,7 +140,7 @@ fn grids_of_unknown_unit_stay_out() {
     assert_eq!(grid(plain), None);
     let sdk = "UPDATE rocpd_kernelapi SET gridX = 512; UPDATE rocpd_string SET string = 'MEMORY_COPY_HOST_TO_DEVICE' WHERE id = 6;";
     assert_eq!(grid(sdk), Some([512, 2, 1]));
-    // This call is given work-items, whatever the others are given.
+    // This call takes work-items, whatever the others take.
     let extended = "UPDATE rocpd_string SET string = 'hipExtModuleLaunchKernel' WHERE id = 2;";
     assert_eq!(grid(extended), Some([7, 2, 1]));
 }

@@ -1,4 +1,4 @@
-//! Memory snapshots: against numbers that Python's own pickle gave, and files that are cut, damaged or hostile.
+//! Memory snapshots, compared with Python's own pickle, and files that are truncated, damaged or hostile.
 
 use std::io::Read;
 use std::path::Path;
@@ -77,7 +77,7 @@ fn a_cut_snapshot_is_read_as_far_as_it_goes_and_said() {
     assert!(matches!(read_bytes(&bytes[..20]), Err(Error::Damaged { .. } | Error::NotATrace { .. })));
 }
 
-/// A pickle with a snapshot's keys and then this.
+/// A pickle with a snapshot's keys, followed by this.
 fn hostile(rest: &[u8]) -> Vec<u8> {
     let mut bytes = b"\x80\x04}\x94(\x8c\x08segments\x94]\x94\x8c\x0ddevice_traces\x94".to_vec();
     bytes.extend_from_slice(rest);
@@ -120,7 +120,7 @@ fn a_pickle_that_is_no_snapshot_is_named_as_what_it_is() {
     assert!(text(b"\x80\x04]\x94(K\x01K\x02e.").contains("not a memory snapshot"));
 }
 
-/// The same small snapshot as protocols 2 (numbered memo) and 5 (frames, counted memo) write it.
+/// A small snapshot as protocols 2 (numbered memo) and 5 (frames, counted memo) write it.
 #[test]
 fn protocols_2_and_5_give_the_same_rows() {
     let two = b"\x80\x02}q\x00(X\x08\x00\x00\x00segmentsq\x01]q\x02X\x0d\x00\x00\x00device_tracesq\x03]q\x04]q\x05}q\x06(\
@@ -152,7 +152,7 @@ fn claims_of_huge_sizes_cost_nothing() {
         let error = read_bytes(&hostile(rest)).unwrap_err();
         assert!(matches!(error, Error::Damaged { .. }), "{error}");
     }
-    // A million values that nothing puts together.
+    // A million values that are never combined.
     let waiting = hostile(&vec![b'N'; 3 << 20]);
     assert!(read_bytes(&waiting).unwrap_err().to_string().contains("too many values"));
 }
@@ -169,7 +169,7 @@ fn damaged_snapshots_never_panic() {
         (state % below as u64) as usize
     };
     for round in 0..300 {
-        // Mostly the beginning: it has every kind of dictionary, and a short file is read fast.
+        // Mostly the beginning: it has every kind of dictionary, and a short file is quick to read.
         let length = if round % 10 == 0 { whole.len() } else { 20_000 };
         let mut bytes = whole[..length].to_vec();
         for _ in 0..1 + random(20) {

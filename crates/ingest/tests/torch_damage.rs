@@ -1,4 +1,4 @@
-//! Cut and dirty traces: never an abort, and nothing lost but what is gone.
+//! Truncated and damaged traces: never an abort, and only the damaged part is lost.
 
 use crate::torch_common;
 
@@ -6,7 +6,7 @@ use rocm_perf_ingest::Error;
 use torch_common::{Dice, data, generated, gunzip, gzip, misleading, problem, read};
 use trace::Trace;
 
-/// Events before a place, by a look at the text that shares nothing with the reader.
+/// Events before a position, from a scan of the text that shares nothing with the reader.
 fn events_before(text: &[u8], place: usize) -> (usize, usize) {
     let whole: serde_json::Value = serde_json::from_slice(text).unwrap();
     let first = text.windows(13).position(|w| w == b"\"traceEvents\"").unwrap();
@@ -36,7 +36,7 @@ fn events_before(text: &[u8], place: usize) -> (usize, usize) {
     (kernels, regions)
 }
 
-/// Regions that stand in the file as one event each.
+/// Regions that are single events in the file.
 fn complete_regions(trace: &Trace) -> usize {
     trace.regions.rows().filter(|r| trace.strings.get(r.category) != "own").count()
 }
@@ -44,7 +44,7 @@ fn complete_regions(trace: &Trace) -> usize {
 fn cut_everywhere(text: &[u8], cuts: usize) {
     let mut dice = Dice(5);
     let first = text.windows(13).position(|w| w == b"\"traceEvents\"").unwrap();
-    // Behind the first few events, so that there is something to keep.
+    // After the first few events, so that there is something to keep.
     let least = first + 3000;
     for _ in 0..cuts {
         let place = least + dice.roll(text.len() - least);
@@ -64,7 +64,7 @@ fn cut_packed(text: &[u8], cuts: usize) {
         let place = packed.len() / 4 + dice.roll(packed.len() * 3 / 4);
         let trace = read(&packed[..place]).unwrap();
         assert!(problem(&trace, "truncated").is_some());
-        // Deflate gives whole blocks only, so a little more may be gone than the bytes are.
+        // Deflate returns only whole blocks, so a little more may be lost than the missing bytes.
         assert!(trace.kernels.len() + trace.regions.len() > 0, "cut at {place} of {}", packed.len());
         let names = |t: &Trace| -> Vec<String> {
             t.kernels.name.iter().map(|id| t.strings.get(*id).to_string()).collect()
@@ -85,7 +85,8 @@ fn flip(text: &[u8], rounds: usize) {
             dirty[at] ^= 1 << dice.roll(8);
         }
         let trace = read(&dirty).unwrap();
-        // A flip costs its own event and at most its neighbour; one in a field may also move a row between tables.
+        // A flipped byte costs its own event and at most its neighbour; one in a field may also move a row
+        // between tables.
         assert!(rows(&trace) + 2 * flips >= rows(&whole), "{} of {} rows", rows(&trace), rows(&whole));
     }
 }
@@ -117,7 +118,7 @@ fn a_real_trace_survives_cuts_and_flips() {
 
 #[test]
 fn damage_in_every_event_leaves_the_sound_one() {
-    // Each event loses the quote that closes its last string: all of the rest could belong to it.
+    // Each event loses the quote that closes its last string: the whole rest could belong to it.
     let event = br#"{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":1,"dur":1,"args":{"x":"y}},"#;
     let mut text = b"[".to_vec();
     for _ in 0..20_000 {

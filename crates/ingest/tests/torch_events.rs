@@ -56,7 +56,7 @@ fn a_kernel_has_all_that_the_event_says() {
     assert_eq!((thread.tid, name(&trace, thread.name)), (252, "worker"));
 }
 
-/// A message of each direction, a collective, the op behind them, and calls with and without an event.
+/// A message in each direction, a collective, the op behind them, and calls with and without an event.
 const MESSAGES: &[&str] = &[
     r#"{"ph":"X","cat":"kernel","name":"ncclDevKernel_SendRecv","pid":0,"tid":1,"ts":100,"dur":5,"args":{"device":0,"stream":1,"correlation":1,"Collective name":"send","Process Group Name":"7","Process Group Ranks":"[0, 4]","Dst Rank":4}}"#,
     r#"{"ph":"X","cat":"kernel","name":"ncclDevKernel_SendRecv","pid":0,"tid":1,"ts":110,"dur":5,"args":{"device":0,"stream":1,"correlation":2,"Collective name":"recv","Process Group Name":"7","Src Rank":4}}"#,
@@ -359,7 +359,7 @@ fn real_traces_say_what_they_are() {
     assert_eq!(open("hta_cp_simple_add").syncs.kind.len(), 41 + sync_calls(&open("hta_cp_simple_add")));
 }
 
-/// Runtime calls that record or await, by their names alone.
+/// Runtime calls that record or await, recognised by name alone.
 fn sync_calls(trace: &Trace) -> usize {
     let names = ["EventRecord", "StreamWaitEvent", "Synchronize", "EventQuery"];
     (trace.regions.rows())

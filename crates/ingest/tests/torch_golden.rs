@@ -1,4 +1,4 @@
-//! Real traces against the golden kernel lists: counts exact, time within a nanosecond per event.
+//! Real traces compared with the golden kernel lists: counts exact, times within a nanosecond per event.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rocm_perf_ingest::{Format, Input, Progress, torch};
 use trace::{CopyKind, Needs, Trace};
 
-/// Trace → list, as the data's own README maps them.
+/// Trace → list, as mapped in the data's README.
 const LISTS: [(&str, &str); 17] = [
     ("h100_qwen1.5-0.5b", "h100__Qwen_Qwen1.5-0.5B-Chat__1016005"),
     ("hta_cp_cuda_event_sync", "hta_critical_path__cuda_event_sync__event_sync_trace"),

@@ -1,4 +1,4 @@
-//! However a trace is split, packed or laid out, what is read of it is the same.
+//! However a trace is split, compressed or laid out, the result is the same.
 
 use crate::torch_common;
 
@@ -10,7 +10,7 @@ fn parts(size: usize) -> Parts {
     Parts { stretch: size, block: size }
 }
 
-/// Smaller blocks cost more in hand-overs between threads than they show.
+/// Smaller blocks add only hand-overs between threads.
 const SMALLEST_BLOCK: usize = 50;
 
 fn same_for_all_sizes(text: &[u8], sizes: &[usize], needs: &Needs) {
@@ -44,7 +44,7 @@ fn splits_do_not_change_a_damaged_trace() {
     for _ in 0..40 {
         let kind = if dice.roll(2) == 0 { generated } else { misleading };
         let mut text = kind(40, dice.roll(2) == 0);
-        // The same bad bytes in many places are one bad name.
+        // The same invalid bytes in many places are one invalid name.
         let places: Vec<_> = memchr::memmem::find_iter(&text, "aten::op3").collect();
         places.into_iter().for_each(|at| text[at + 8] = 0xff);
         for _ in 0..1 + dice.roll(4) {
@@ -89,7 +89,7 @@ fn splits_do_not_change_real_traces() {
     }
 }
 
-/// Found by fuzzing: damage that closes a bare list must not make it an object for what follows.
+/// Found by fuzzing: damage that closes a bare list must not turn it into an object for what follows.
 #[test]
 fn splits_do_not_change_a_bare_list_that_damage_closed() {
     let text = String::from_utf8(generated(30, false)).unwrap();

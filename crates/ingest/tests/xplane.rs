@@ -1,4 +1,4 @@
-//! XSpace profiles against a second, plain decoder of the same bytes.
+//! XSpace profiles, compared with a second, simple decoder of the same bytes.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -11,7 +11,7 @@ use trace::{Needs, Trace};
 /// A field as (number, whole number, bytes).
 type Field = (u64, u64, Vec<u8>);
 
-/// The fields of a message; protobuf's own rules and nothing else.
+/// The fields of a message, by protobuf's own rules only.
 fn fields(bytes: &[u8]) -> Vec<Field> {
     let (mut at, mut found) = (0, Vec::new());
     let varint = |at: &mut usize| {
@@ -199,7 +199,7 @@ fn message(field: u64, parts: &[&[u8]]) -> Vec<u8> {
     out
 }
 
-/// Entry of a table: number and name.
+/// An entry of a table: number and name.
 fn entry(field: u64, id: u64, name: &str, more: &[u8]) -> Vec<u8> {
     message(field, &[&number(1, id), &message(2, &[&number(1, id), &message(2, &[name.as_bytes()]), more])])
 }
@@ -214,7 +214,7 @@ fn instruction(name: &str, opcode: &str, shape: &[u8], id: u64, more: &[&[u8]]) 
     message(2, &[&parts.concat(), &more.concat()])
 }
 
-/// A profile of one launch per op of a program with these instructions.
+/// A profile with one launch per op of a program with these instructions.
 fn profile(ops: &[&str], instructions: &[Vec<u8>]) -> Vec<u8> {
     let texts = [
         "correlation_id",
@@ -285,7 +285,7 @@ fn products_and_convolutions_have_the_shapes_of_the_compiled_program_whatever_th
             "convolution",
             &shape(11, &[2, 6, 6, 16]),
             10,
-            // Weights stand as height, width, input, output.
+            // Weights are ordered as height, width, input, output.
             &[&message(36, &[&[8, 9]]), &message(15, &[&window(1)]), &message(16, &[&number(4, 3)])],
         ),
         instruction(
@@ -311,7 +311,7 @@ fn products_and_convolutions_have_the_shapes_of_the_compiled_program_whatever_th
         ("custom-call.1", "[[1,100,64],[1,64,32]]", r#"["float","float"]"#),
         ("add.1", "[[64,100],[64,100]]", r#"["float","float"]"#),
         ("convolution.1", "[[2,8,8,3],[16,27],[72,16]]", r#"["c10::BFloat16","c10::BFloat16","float"]"#),
-        // What is multiplied there is not known: the shapes are those of the operands.
+        // This op's arithmetic is unknown: the shapes are those of the operands.
         ("convolution.2", "[[2,8,8,3],[3,3,3,16]]", r#"["c10::BFloat16","c10::BFloat16"]"#),
     ];
     for (op, dims, types) in expected {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// The file that makes a folder a lake.
 pub(crate) const LAKE_FILE: &str = "lake.json";
 
-/// What addresses in object stores begin with.
+/// Prefix of addresses in object stores.
 const S3: &str = "s3://";
 
 /// Where a lake is.
@@ -31,7 +31,7 @@ impl Address {
         Address::Bucket { bucket: bucket.into(), folder: folder.trim_matches('/').into() }
     }
 
-    /// The lake that a path names: an address in an object store, or a folder with the file of a lake in it.
+    /// The lake that a path names: an address in an object store, or a folder that contains `lake.json`.
     pub fn of_lake(path: &Path) -> Option<Self> {
         let text = path.to_str()?;
         if text.starts_with(S3) {

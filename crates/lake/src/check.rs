@@ -1,4 +1,4 @@
-//! Whether everything that a lake should hold is there and readable.
+//! Checks that everything that a lake should hold exists and is readable.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,23 +9,23 @@ use parquet::file::metadata::ParquetMetaDataReader;
 use crate::manifest::{Manifest, TableFile};
 use crate::{Address, Error, Lake, Partition};
 
-/// Bytes at the end of a file that mostly hold all of its description.
+/// Bytes to read from the end of a file: usually enough for all of its metadata.
 const TAIL: u64 = 64 << 10;
 
-/// Files looked at at once.
+/// Files checked at once.
 const AT_ONCE: usize = 16;
 
-/// Missing ranks that are listed one by one.
+/// At most this many missing ranks are listed one by one.
 const MOST_GAPS: i64 = 1 << 20;
 
-/// What was looked at and what is wrong.
+/// What was checked and what is wrong.
 #[derive(Clone, Debug, Default)]
 pub struct Checked {
     /// The lake.
     pub lake: String,
-    /// Ranks that are there.
+    /// Ranks in the lake.
     pub ranks: Vec<Manifest>,
-    /// Files that were looked at.
+    /// How many files were checked.
     pub files: usize,
     /// Whether every byte was read.
     pub every_byte: bool,
@@ -47,11 +47,11 @@ pub struct Fault {
 /// What is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// A rank was not written to its end.
+    /// A rank was not written completely.
     HalfWritten,
-    /// A file is not there.
+    /// A file is missing.
     Missing,
-    /// A file has another size, other bytes or other rows than were written.
+    /// A file's size, bytes or rows differ from what was written.
     Changed {
         /// How it differs.
         how: String,
@@ -73,7 +73,7 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    /// In words.
+    /// The fault in words.
     pub fn words(&self) -> String {
         match self {
             FaultKind::HalfWritten => "half-written; queries do not see it".into(),
@@ -98,12 +98,12 @@ pub fn contents(address: &Address) -> Result<(Vec<Manifest>, BTreeSet<Partition>
     })
 }
 
-/// The digests that lie in a lake, with the names of their files; a missing one has no bytes.
+/// The digests in a lake, with their file names; a missing one has no bytes.
 pub fn digests(address: &Address) -> Result<Vec<(String, Vec<u8>)>, Error> {
     block_on(address, async { Lake::open(address).await?.digests().await })
 }
 
-/// Looks at every file of a lake: that it is there, with its rows; with `every_byte` also that no byte has changed.
+/// Checks that every file of a lake exists and has its rows; with `every_byte`, also that no byte changed.
 pub fn check(address: &Address, every_byte: bool) -> Result<Checked, Error> {
     block_on(address, async {
         let lake = Lake::open(address).await?;

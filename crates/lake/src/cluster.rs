@@ -1,4 +1,4 @@
-//! SQL on a cluster: a client of its own talks to the scheduler, so that this program need not link it.
+//! SQL on a cluster: a separate client talks to the scheduler, so that this program need not link Ballista.
 
 use std::io::BufReader;
 use std::path::PathBuf;
@@ -42,11 +42,11 @@ impl Engine for Cluster {
         let (Some(out), Some(err)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(failed("it has no output".into()));
         };
-        // A client that complains much must not wait for us.
+        // Read errors in parallel, so that a client that writes many does not block.
         let complaint = std::thread::spawn(move || std::io::read_to_string(err).unwrap_or_default());
         let read = wire::read(&mut BufReader::new(out), take);
         if let Ok(false) = read {
-            // Nobody wants the rest; a client that has ended already is as good.
+            // The rest is not needed; it does not matter if the client has already ended.
             let _ = child.kill();
             let _ = child.wait();
             return Ok(());
@@ -61,7 +61,7 @@ impl Engine for Cluster {
         match (status.success(), read) {
             (true, Ok(_)) => Ok(()),
             (true, Err(Broken::Short)) => Err(of_cluster("sent only a part of the result".into())),
-            (true, Err(Broken::Line(line))) => Err(of_cluster(format!("sent something else: {line}"))),
+            (true, Err(Broken::Line(line))) => Err(of_cluster(format!("sent an unexpected line: {line}"))),
             (false, _) if status.code() == Some(CLUSTER_FAILED) || complaint.is_empty() => {
                 Err(of_cluster(if complaint.is_empty() { format!("failed: {status}") } else { complaint }))
             }
@@ -77,7 +77,7 @@ impl Engine for Cluster {
     }
 }
 
-/// The client beside this program, else whichever is in PATH.
+/// The client next to this program, else the one in PATH.
 fn client() -> PathBuf {
     let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join(CLIENT)));
     beside.filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(CLIENT))

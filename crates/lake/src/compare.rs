@@ -42,7 +42,7 @@ fn measure(engine: &dyn Engine, lake: &Address, run: &str) -> Result<BlockedRun,
             (key[0].clone(), kind, blocks)
         })
         .collect();
-    // Python frames are many, and are not compared.
+    // Python frames are numerous and are not compared.
     let calls = format!("{of_run} AND category IS DISTINCT FROM 'python_function'");
     let rows = ask(&blocks("category, name", "regions", &calls))?.rows;
     blocked.regions =

@@ -4,21 +4,21 @@
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// This build has no engine.
-    #[error("this build has no engine for lakes")]
+    #[error("this build cannot build or query lakes")]
     NoEngine,
-    /// Nothing is there.
+    /// The address has no lake.
     #[error("there is no lake at `{lake}`")]
     NoLake {
         /// The address.
         lake: String,
     },
     /// A folder with something else in it.
-    #[error("`{lake}` is not empty and is no lake")]
+    #[error("`{lake}` is not empty and is not a lake")]
     NotALake {
         /// The address.
         lake: String,
     },
-    /// A run that is not there.
+    /// The lake does not have this run.
     #[error("the lake at `{lake}` has no run `{run}`, only {there}")]
     NoRun {
         /// The address.

@@ -1,11 +1,11 @@
 //! A lake on disk or in an object store: its version, its ranks, and which of them are whole.
 //!
 //! ```text
-//! lake.json                                     that it is a lake, and of which version
+//! lake.json                                     marks a lake, and its version
 //! tables/TABLE/run=R/node=N/rank=K/part.parquet rows
-//! digests/run=R/node=N/rank=K.0.digest          what is computed across ranks from
+//! digests/run=R/node=N/rank=K.0.digest          input of the analysis across ranks
 //! pending/run=R/node=N/rank=K.json              a rank that is being written
-//! manifests/run=R/node=N/rank=K.json            a rank that is there, whole
+//! manifests/run=R/node=N/rank=K.json            a complete rank
 //! ```
 
 use std::collections::BTreeSet;
@@ -32,7 +32,7 @@ const TABLES: &str = "tables";
 /// Small files read at once.
 const AT_ONCE: usize = 32;
 
-/// One rank of one run on one node: what files are divided by.
+/// One rank of one run on one node: files are partitioned by this.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct Partition {
     /// The run.
@@ -50,7 +50,7 @@ impl fmt::Display for Partition {
 }
 
 impl Partition {
-    /// A part; what cannot be in the name of a folder is replaced.
+    /// A part; characters that a folder name cannot have are replaced.
     pub fn new(run: &str, node: &str, rank: i64) -> Self {
         let clean = |text: &str| {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
@@ -88,7 +88,7 @@ pub struct Lake {
 }
 
 impl Lake {
-    /// Opens a lake that is there.
+    /// Opens an existing lake.
     pub async fn open(address: &Address) -> Result<Self, Error> {
         let lake = Self { address: address.clone(), store: store::open(address)? };
         match lake.version().await? {
@@ -100,7 +100,7 @@ impl Lake {
         }
     }
 
-    /// Opens a lake, or begins one where nothing is yet. Several may begin the same one at the same time.
+    /// Opens a lake, or creates one if nothing is there yet. Several processes may do so at once.
     pub async fn open_or_begin(address: &Address) -> Result<Self, Error> {
         match Self::open(address).await {
             Err(Error::NoLake { .. }) => {}
@@ -110,7 +110,7 @@ impl Lake {
         let mut there = lake.store.objects.list(Some(&lake.store.root));
         if let Some(first) = there.next().await {
             let first = first.map_err(|error| lake.failed("read", error))?;
-            // Another node may have begun it since.
+            // Another node may have created it since.
             if first.location.filename() != Some(LAKE_FILE) && lake.version().await?.is_none() {
                 return Err(Error::NotALake { lake: address.to_string() });
             }
@@ -144,12 +144,12 @@ impl Lake {
         format!("{}{TABLES}/{table}/", self.store.url)
     }
 
-    /// The file of a table and rank, below the lake.
+    /// Path of a table's file for a rank, relative to the lake.
     pub(crate) fn table_file(table: &str, part: &Partition) -> String {
         format!("{TABLES}/{table}/{}/part.parquet", part.folder())
     }
 
-    /// Ranks that are there, whole, sorted.
+    /// Manifests of the complete ranks, sorted.
     pub async fn manifests(&self) -> Result<Vec<Manifest>, Error> {
         let names: Vec<String> = self.list(MANIFESTS).await?.into_iter().map(|(name, _)| name).collect();
         let read = |name: String| async move {
@@ -174,7 +174,7 @@ impl Lake {
         self.parse(&name, &bytes).map(Some)
     }
 
-    /// Which ranks are there, whole.
+    /// Which ranks are complete.
     pub async fn whole(&self) -> Result<BTreeSet<Partition>, Error> {
         let names = self.list(MANIFESTS).await?;
         Ok(names.iter().filter_map(|(name, _)| Partition::of_path(name)).collect())
@@ -187,12 +187,12 @@ impl Lake {
         if announced.is_empty() {
             return Ok(announced);
         }
-        // Of a rank that is whole only the announcement was left.
+        // A complete rank only has its announcement left over.
         let whole = self.whole().await?;
         Ok(announced.difference(&whole).cloned().collect())
     }
 
-    /// Announces that a rank is about to be written; whatever was there of it does not count any more.
+    /// Announces that a rank is about to be written; what was there of it no longer counts.
     pub(crate) async fn begin(&self, part: &Partition) -> Result<(), Error> {
         let (announcement, manifest) = (Self::pending_file(part), Self::manifest_file(part));
         let is_new = self.get(&announcement).await?.is_none() && self.get(&manifest).await?.is_none();
@@ -203,7 +203,7 @@ impl Lake {
         }
         self.delete(&manifest).await?;
         // A table without rows has no file, and an earlier one must not stand in for it.
-        for table in convert::parquet::TABLES {
+        for table in trace::COLUMNAR_TABLES {
             self.delete(&Self::table_file(table, part)).await?;
         }
         Ok(())
@@ -214,14 +214,14 @@ impl Lake {
         Upload::new(&self.store, self.path(&Self::table_file(table, part)), handle)
     }
 
-    /// Makes a rank count: its manifest, then the end of the announcement.
+    /// Completes a rank: writes its manifest, then removes the announcement.
     pub(crate) async fn finish(&self, manifest: &Manifest) -> Result<(), Error> {
         let text = serde_json::to_vec_pretty(manifest).map_err(|error| self.failed("written", error))?;
         self.put(&Self::manifest_file(&manifest.part), text).await?;
         self.delete(&Self::pending_file(&manifest.part)).await
     }
 
-    /// Puts a digest beside a rank: that of one of its GPUs.
+    /// Stores the digest of one of a rank's GPUs.
     pub(crate) async fn put_digest(
         &self,
         part: &Partition,
@@ -231,7 +231,7 @@ impl Lake {
         self.put(&Self::digest_file(part, place as u64), bytes).await
     }
 
-    /// The digests of all ranks that are there, whole, with the names of their files.
+    /// The digests of all complete ranks, with their file names.
     pub async fn digests(&self) -> Result<Vec<(String, Vec<u8>)>, Error> {
         let of_rank = |rank: &Manifest| {
             (0..rank.digests).map(|place| Self::digest_file(&rank.part, place)).collect::<Vec<_>>()
@@ -244,7 +244,7 @@ impl Lake {
         futures::stream::iter(names).map(read).buffered(AT_ONCE).try_collect().await
     }
 
-    /// Every file of the tables with its size, by its name below the lake.
+    /// Every table file with its size, by its path relative to the lake.
     pub(crate) async fn table_files(&self) -> Result<Vec<(String, u64)>, Error> {
         self.list(TABLES).await
     }

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! A rank is in a lake whole or not at all: its files are announced before the first is written, and its manifest is
-//! written last. Nodes write at the same time without knowing of each other, because no two ranks share a file.
+//! written last. Nodes can write at the same time without coordination, because no two ranks share a file.
 //!
-//! DataFusion costs minutes of building, so that everything that needs it is behind the feature `engine`.
+//! DataFusion takes minutes to build, so everything that needs it is behind the feature `engine`.
 
 mod address;
 mod cluster;
@@ -52,7 +52,7 @@ pub use session::{Session, checked, explain, half_of_memory, send, settings};
 #[cfg(feature = "engine")]
 pub use store::Stores;
 
-/// Whether this build can build lakes and query them by itself.
+/// Whether this build can build lakes and query them in process.
 pub const AVAILABLE: bool = cfg!(feature = "engine");
 
 /// The version of lakes that this program writes, and the newest that it reads.
@@ -60,6 +60,6 @@ pub const VERSION: u32 = 1;
 
 /// What runs SQL on a lake.
 pub trait Engine {
-    /// Runs one statement and hands over its rows in pieces, while they come.
+    /// Runs one statement and hands over its rows in pieces as they come.
     fn run(&self, sql: &str, take: &mut rows::Take<'_>) -> Result<(), Error>;
 }

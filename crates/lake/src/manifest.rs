@@ -1,4 +1,4 @@
-//! What is known of a rank in a lake: where it came from and what its files hold. It is written after the files.
+//! A rank in a lake: where it came from and what its files hold. Written after the files.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use trace::{Status, Trace};
 
 use crate::lake::Partition;
 
-/// A rank that is in the lake, whole.
+/// A complete rank in the lake.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Manifest {
     /// The version of the lake.
@@ -15,13 +15,13 @@ pub struct Manifest {
     /// Which rank.
     #[serde(flatten)]
     pub part: Partition,
-    /// The file it came from, and those beside it that were read with it.
+    /// The file it came from, and those next to it that were read with it.
     pub sources: Vec<SourceFile>,
     /// All ranks of that file.
     pub ranks_of_source: Vec<i64>,
     /// Its files, by table.
     pub tables: BTreeMap<String, TableFile>,
-    /// Digests beside them.
+    /// How many digests it has.
     pub digests: u64,
     /// Time of all kernels together.
     pub kernel_ns: i64,
@@ -42,7 +42,7 @@ pub struct SourceFile {
     pub path: String,
     /// Its size.
     pub bytes: u64,
-    /// When it was changed last, in nanoseconds since 1970; 0 where nothing tells.
+    /// When it was last changed, in nanoseconds since 1970; 0 if unknown.
     pub modified_ns: u64,
 }
 
@@ -67,7 +67,7 @@ pub struct Warning {
 }
 
 impl Manifest {
-    /// Of a trace that is being written; its files come later.
+    /// The manifest of a trace that is being written; its files are added later.
     pub(crate) fn of(
         trace: &Trace,
         part: Partition,

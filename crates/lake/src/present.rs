@@ -36,18 +36,18 @@ pub fn built(built: &Built) -> Report {
     let (finished, open): (Vec<&Partition>, Vec<&Partition>) =
         built.unfinished.iter().partition(|part| done.contains(part));
     if !finished.is_empty() {
-        report.notes.push(note(format!("{} ranks were half-written and are whole now", finished.len())));
+        report.notes.push(note(format!("{} ranks were half-written and are now complete", finished.len())));
     }
     report.health.extend(half_written(&open));
     if !built.left_out.is_empty() {
         let text =
-            format!("{} traces are no ranks (captures, helpers) and were left out", built.left_out.len());
+            format!("{} traces are not ranks (captures, helpers) and were left out", built.left_out.len());
         report.notes.push(note(text));
     }
     if built.counted_ranks {
-        report.notes.push(note(
-            "Nothing tells the ranks of some traces; they were counted in the order of names".into(),
-        ));
+        report
+            .notes
+            .push(note("Some traces do not record their rank; they were numbered by file name".into()));
     }
     report
 }
@@ -143,7 +143,7 @@ pub fn checked(checked: &Checked) -> Report {
     }
     report.tables.extend((!faults.rows.is_empty()).then_some(faults));
     let (ranks, files) = (checked.ranks.len(), checked.files);
-    let how = if checked.every_byte { "every byte of them was read" } else { "their ends were read" };
+    let how = if checked.every_byte { "every byte was checked" } else { "only their metadata was checked" };
     report.notes.push(note(format!("{ranks} ranks in {files} files; {how}")));
     report
 }
@@ -158,7 +158,7 @@ fn half_written(parts: &[&Partition]) -> Option<HealthCheck> {
     Some(HealthCheck { id: "half_written".into(), status: HealthStatus::Warn, value, message })
 }
 
-/// The same for queries, which do not see such ranks.
+/// A health check for half-written ranks, which queries do not see.
 pub fn half_written_check(unfinished: &BTreeSet<Partition>) -> Option<HealthCheck> {
     half_written(&unfinished.iter().collect::<Vec<_>>())
 }

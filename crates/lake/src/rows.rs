@@ -5,7 +5,7 @@ use crate::{Engine, Error};
 /// One value of a result.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
-    /// None.
+    /// SQL `NULL`.
     Null,
     /// A whole number; true and false are 1 and 0, as in SQLite.
     Int(i64),
@@ -34,7 +34,7 @@ impl Cell {
         }
     }
 
-    /// The text, empty if it is none.
+    /// The text; empty if the value is not text.
     pub fn text(&self) -> &str {
         match self {
             Cell::Text(text) => text,

@@ -20,7 +20,7 @@ use crate::rows::{Cell, Piece, Take};
 use crate::store::Stores;
 use crate::{Address, Engine, Error, Lake, Partition, tables};
 
-/// Memory for a query where nothing tells how much there is.
+/// Memory for a query if the machine's memory is unknown.
 const SOME_MEMORY: usize = 4 << 30;
 
 /// A lake that can be queried.
@@ -36,7 +36,7 @@ impl Session {
         let failed = |why: String| Error::Store { lake: address.to_string(), doing: "read", why };
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
-            // Plans are trees that are walked by recursion.
+            // Plans are trees that are walked recursively.
             .thread_stack_size(16 << 20)
             .build()
             .map_err(|error| failed(error.to_string()))?;
@@ -72,7 +72,7 @@ impl Engine for Session {
     }
 }
 
-/// Settings that every engine has, so that all give the same rows.
+/// Settings shared by all engines, so that all give the same rows.
 pub fn settings(config: SessionConfig) -> SessionConfig {
     let mut config = config.with_information_schema(true);
     // rocpd's views are sorted, and people look at the first rows of them.
@@ -103,7 +103,7 @@ pub async fn send(rows: DataFrame, take: &mut Take<'_>) -> Result<(), DataFusion
     Ok(())
 }
 
-/// What an engine says of a statement, without the names of its modules.
+/// The engine's error for a statement, without the names of its modules.
 pub fn explain(error: DataFusionError) -> Error {
     let root = error.find_root();
     let message = root.strip_backtrace();

@@ -19,7 +19,7 @@ pub(crate) struct Store {
     pub url: Url,
 }
 
-/// Opens the store of an address; an absent folder comes to be when something is written.
+/// Opens the store of an address; a missing folder is created by the first write.
 pub(crate) fn open(address: &Address) -> Result<Store, Error> {
     let failed = |why: String| Error::Store { lake: address.to_string(), doing: "read", why };
     match address {
@@ -28,7 +28,7 @@ pub(crate) fn open(address: &Address) -> Result<Store, Error> {
             let root = Path::from_absolute_path(&folder).map_err(|error| failed(error.to_string()))?;
             let url = Url::from_directory_path(&folder)
                 .map_err(|()| failed("its path cannot be written as a URL".into()))?;
-            // Object paths are below the root of the file system, as the engine has them too.
+            // Object paths are relative to the root of the file system, as in the engine.
             Ok(Store { objects: Arc::new(LocalFileSystem::new()), root, url })
         }
         Address::Bucket { bucket, folder } => {
@@ -52,7 +52,7 @@ pub fn s3_store(bucket: &str) -> object_store::Result<Arc<dyn ObjectStore>> {
     Ok(Arc::new(builder.build()?))
 }
 
-/// The stores that an engine can reach: the file system, and buckets from the moment they are asked for.
+/// The stores that an engine can reach: the file system, and buckets, which are opened on first use.
 #[derive(Debug, Default)]
 pub struct Stores(DefaultObjectStoreRegistry);
 

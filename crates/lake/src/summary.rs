@@ -60,7 +60,7 @@ pub fn summary(
     Ok(of_totals(&totals, options))
 }
 
-/// Runs of a lake.
+/// How many runs a lake has.
 fn runs(engine: &dyn Engine) -> Result<usize, Error> {
     let found = collect(engine, "SELECT count(DISTINCT run) FROM sources")?;
     Ok(found.rows.first().map_or(0, |row| count(&row[0])))
@@ -73,7 +73,7 @@ struct Ask<'a> {
 }
 
 impl Ask<'_> {
-    /// Rows with run, node and rank (empty unless they are wanted), the names, and the figures.
+    /// Rows with run, node and rank (empty unless asked for), the names, and the figures.
     fn rows(&self, names: &[&str], figures: &str, from: &str, only: &str) -> Result<Vec<Vec<Cell>>, Error> {
         let of_rank = if self.by_rank { "run, node, rank" } else { "'' AS run, '' AS node, 0 AS rank" };
         let filter = if only.is_empty() { String::new() } else { format!(" WHERE {only}") };

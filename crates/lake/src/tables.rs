@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use convert::parquet::TABLES;
 use convert::parquet::dataset::{self, Holds};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::catalog::MemorySchemaProvider;
@@ -12,26 +11,27 @@ use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::prelude::SessionContext;
+use trace::COLUMNAR_TABLES;
 
 use crate::{Lake, Partition};
 
-/// Columns that the folders tell.
+/// Columns that come from folder names.
 pub(crate) const WITHOUT: &[&str] = &["rank"];
 
-/// The table and column of what a region took without the regions inside it.
+/// The table and column of a region's self time: without the regions inside it.
 pub(crate) const SELF_TIME: (&str, &str) = ("regions", "self_duration");
 
-/// What files are divided by.
+/// The columns that files are partitioned by.
 const PARTITIONS: [(&str, DataType); 3] =
     [("run", DataType::Utf8), ("node", DataType::Utf8), ("rank", DataType::Int64)];
 
-/// Where the files are known.
+/// Schema of the tables over all files.
 const FILES: &str = "files";
 
-/// Where the ranks that are whole are known.
+/// Schema of the tables over complete ranks.
 const WHOLE: &str = "whole";
 
-/// rocpd's views, in an order in which each is made of those before it.
+/// rocpd's views; each uses only those before it.
 const VIEWS: &[(&str, &str)] = &[
     ("kernels", include_str!("views/kernels.sql")),
     ("regions", include_str!("views/regions.sql")),
@@ -54,11 +54,11 @@ const VIEWS: &[(&str, &str)] = &[
 
 /// Names that a query can use.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    let as_they_are = TABLES.into_iter().filter(|table| VIEWS.iter().all(|(view, _)| view != table));
+    let as_they_are = COLUMNAR_TABLES.into_iter().filter(|table| VIEWS.iter().all(|(view, _)| view != table));
     VIEWS.iter().map(|(name, _)| *name).chain(as_they_are)
 }
 
-/// Makes a lake known to a context: the ranks of it that are whole.
+/// Registers the complete ranks of a lake with a context.
 pub async fn register(context: &SessionContext, lake: &Lake, whole: &BTreeSet<Partition>) -> Result<()> {
     let catalog = context
         .catalog("datafusion")
@@ -67,7 +67,7 @@ pub async fn register(context: &SessionContext, lake: &Lake, whole: &BTreeSet<Pa
         catalog.register_schema(schema, Arc::new(MemorySchemaProvider::new()))?;
     }
     let only_whole = only_whole(whole);
-    for table in TABLES {
+    for table in COLUMNAR_TABLES {
         context.register_table(format!("{FILES}.{table}"), files_of(table, &lake.table_url(table))?)?;
         define(context, &format!("{WHOLE}.{table}"), &format!("SELECT * FROM {FILES}.{table}{only_whole}"))
             .await?;
@@ -75,7 +75,7 @@ pub async fn register(context: &SessionContext, lake: &Lake, whole: &BTreeSet<Pa
     for (name, select) in VIEWS {
         define(context, name, select).await?;
     }
-    for table in TABLES.into_iter().filter(|table| VIEWS.iter().all(|(view, _)| view != table)) {
+    for table in COLUMNAR_TABLES.into_iter().filter(|table| VIEWS.iter().all(|(view, _)| view != table)) {
         define(context, table, &format!("SELECT * FROM {WHOLE}.{table}")).await?;
     }
     Ok(())
@@ -115,8 +115,8 @@ fn files_of(table: &str, url: &str) -> Result<Arc<ListingTable>> {
     Ok(Arc::new(ListingTable::try_new(config)?))
 }
 
-/// Keeps the ranks that are whole; the folders of others are skipped, not read. Somebody may write while we read, so that
-/// what is whole is said rank by rank, not what is not.
+/// Keeps complete ranks; the folders of others are skipped, not read. Others may write while we read, so the
+/// condition lists the complete ranks, not the others.
 fn only_whole(whole: &BTreeSet<Partition>) -> String {
     if whole.is_empty() {
         return " WHERE 1 = 0".into();

@@ -14,7 +14,7 @@ const PART: usize = 8 << 20;
 /// Parts on their way at once.
 const PARTS: usize = 4;
 
-/// A file that comes to be when it is finished.
+/// A file that appears once it is finished.
 pub(crate) struct Upload {
     store: Store,
     path: Path,
@@ -31,7 +31,7 @@ impl Upload {
         Self { store, path, handle, buffer: Vec::new(), parts: None, crc: flate2::Crc::new(), bytes: 0 }
     }
 
-    /// Gives the file its name; size and checksum.
+    /// Makes the file appear; returns its size and checksum.
     pub fn finish(mut self) -> io::Result<(u64, u32)> {
         let rest = std::mem::take(&mut self.buffer);
         match self.parts.take() {

@@ -27,16 +27,16 @@ pub fn end(rows: u64) -> String {
     json!({ "rows": rows }).to_string()
 }
 
-/// Why lines are no result.
+/// Why lines are not a result.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Broken {
     /// They end before the last line.
     Short,
-    /// A line that is none of a result.
+    /// A line that does not belong to a result.
     Line(String),
 }
 
-/// Reads lines to their end, or until nobody takes more; says whether all were taken.
+/// Reads lines to their end, or until `take` stops; returns whether all were taken.
 pub(crate) fn read(lines: &mut dyn BufRead, take: &mut Take<'_>) -> Result<bool, Broken> {
     let mut piece = Piece::default();
     let (mut line, mut rows, mut given) = (String::new(), 0u64, false);

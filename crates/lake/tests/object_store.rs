@@ -48,7 +48,7 @@ fn a_lake_in_an_object_store_answers_like_one_in_a_folder() {
         .unwrap();
     let _server = Server(server);
     let endpoint = format!("http://127.0.0.1:{port}");
-    // The only test of this program: nobody else reads the environment now.
+    // The only test in this program: nothing else reads the environment now.
     for (name, value) in [
         ("AWS_ENDPOINT_URL", endpoint.as_str()),
         ("AWS_REGION", "us-east-1"),

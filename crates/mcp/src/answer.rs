@@ -7,10 +7,10 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::words;
 
-/// No answer is larger, in bytes.
+/// Most bytes of an answer.
 pub const BUDGET: usize = 8_000;
 
-/// Rows of a table and findings where nobody asks for another number.
+/// Default number of rows of a table and of findings.
 pub const ROWS: usize = 8;
 
 /// (share of the rows asked for, longest text): tried in turn until the answer fits.
@@ -21,7 +21,7 @@ const SIZES: [(f64, usize); 8] =
 pub struct View<'a> {
     /// The tool that made it.
     pub tool: &'a str,
-    /// The trace's handle, where there is one.
+    /// The trace's handle, if there is one.
     pub trace: Option<&'a str>,
     /// The id to page by.
     pub answer: &'a str,
@@ -82,7 +82,7 @@ fn sized(report: &Report, view: &View, rows: usize, longest: usize) -> Json {
     if !view.without_tables {
         let mut tables = Map::new();
         for table in report.tables.iter().filter(|table| view.table.is_none_or(|name| table.name == name)) {
-            // Tables of details are named; their rows can be asked for.
+            // Detail tables are only named; their rows can be asked for.
             let rows = if table.is_detail && view.table.is_none() { 0 } else { rows };
             tables.insert(table.name.clone(), table_json(table, 0, rows, longest));
         }
@@ -101,7 +101,7 @@ fn sized(report: &Report, view: &View, rows: usize, longest: usize) -> Json {
     Json::Object(object)
 }
 
-/// Some rows of one table, from `offset` on; as many as fit.
+/// Rows of one table from `offset` on; as many as fit.
 pub fn page(table: &Table, answer: &str, offset: usize, limit: usize) -> String {
     let mut rows = limit.max(1);
     loop {
@@ -250,12 +250,12 @@ fn row_keys(table: &Table, most: usize) -> Vec<String> {
     keys
 }
 
-/// Columns of numbers that tell what a row is about, not how much it is.
+/// Columns of numbers that say what a row is about, not how much it is.
 fn is_identity(column: &str) -> bool {
     ["rank", "agent", "stream", "index", "step", "pid", "node", "start_ns", "factor"].contains(&column)
 }
 
-/// FNV-1a: short, fixed for all time, and no dependency.
+/// FNV-1a: short, stable, and no dependency.
 struct Fnv(u64);
 
 impl Default for Fnv {
@@ -282,7 +282,7 @@ fn cell(value: &Value) -> Json {
     }
 }
 
-/// Six digits: no trace measures more.
+/// Six digits: traces are not more precise.
 fn rounded(number: f64) -> f64 {
     if number == 0.0 || !number.is_finite() {
         return number;
@@ -307,7 +307,7 @@ fn without_nulls(json: Json) -> Json {
     }
 }
 
-/// The same with short texts, short lists and round numbers.
+/// The JSON with short texts, short lists and round numbers.
 fn shortened(json: &Json, longest: usize, items: usize) -> Json {
     match json {
         Json::String(text) => Json::String(short(text, longest)),
@@ -333,7 +333,7 @@ fn shortened(json: &Json, longest: usize, items: usize) -> Json {
     }
 }
 
-/// A text with its middle left out where it is long: what tells kernels apart stands at both ends.
+/// Cuts the middle out of a long text: what distinguishes kernels is at both ends.
 fn short(text: &str, longest: usize) -> String {
     let count = text.chars().count();
     if count <= longest {

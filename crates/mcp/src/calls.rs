@@ -1,4 +1,4 @@
-//! What each tool does: arguments to a request of `app`, and its report to an answer.
+//! What each tool does: turns arguments into a request of `app`, and its report into an answer.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub struct Call<'a> {
     pub tool: &'a ToolInfo,
     /// What it is called with.
     pub arguments: &'a Arguments,
-    /// Says when the client has given up.
+    /// Checks whether the client has given up.
     pub observer: &'a dyn Observer,
 }
 
@@ -88,7 +88,7 @@ impl Call<'_> {
         self.arguments.text(name).ok_or_else(missing)
     }
 
-    /// A file beside the trace that a client names.
+    /// A file other than the trace that a client names.
     fn file(&self, name: &str) -> Result<Option<PathBuf>, Refusal> {
         self.arguments.text(name).map(|path| self.desk.roots.resolve(path)).transpose()
     }
@@ -130,7 +130,7 @@ fn next(tool: &ToolInfo, trace: Option<&str>) -> Vec<Json> {
     tool.next.iter().map(call).collect()
 }
 
-/// The report with verdict and health: what `explain` says, or where it cannot, what is in the trace.
+/// The report with verdict and health: that of `explain`, or if it cannot run, what the trace contains.
 fn judged(call: &Call, trace: &Arc<Opened>) -> Result<(String, Arc<Report>, Option<Refusal>), Refusal> {
     let (tool, empty) = ("explain", Arguments::default());
     let asked = Arguments::of_trace(&trace.id);
@@ -381,7 +381,7 @@ fn compare(call: &Call) -> Result<String, Refusal> {
         ..CompareRequest::new(runs("base")?, runs("candidate")?)
     };
     let made = || Ok(app::compare(&request, call.observer)?.report);
-    // Either side may change between two calls, so that the question has its paths and how they look.
+    // Either side may change between two calls, so the question includes its paths and file stamps.
     let looks: Vec<_> =
         request.base.iter().chain(&request.candidate).map(|run| crate::stamp::Stamp::of(run)).collect();
     let question = format!("{} {looks:?}", call.arguments.question());
@@ -411,20 +411,20 @@ fn attach_note(call: &Call) -> Result<String, Refusal> {
     kept_once(call, report)
 }
 
-/// A store changes under our hands: each answer is one of its own, kept to page on.
+/// A store can change at any time: each answer is made anew, and kept for paging.
 fn kept_once(call: &Call, report: Report) -> Result<String, Refusal> {
     let now = format!("{:?}", std::time::Instant::now());
     let (kept, report) = call.desk.answer(&call.tool.name, None, now, || Ok(report))?;
     call.show(&kept.id, None, &report)
 }
 
-/// Asks what clients usually ask of a trace.
+/// Computes an answer that clients usually ask for.
 pub fn usual(desk: &Arc<Desk>, trace: &Arc<Opened>, name: &str, observer: &dyn Observer) {
     let (Some(tool), Some(analysis)) = (TOOLS.find(name), analysis(name)) else { return };
     let arguments = Arguments::of_trace(&trace.id);
     let reading = Reading { client: observer, trace };
     let call = Call { desk, tool, arguments: &arguments, observer: &reading };
-    // What does not apply says so when someone asks.
+    // An analysis that does not apply fails again when someone asks.
     let _ = desk.answer(name, Some(trace), arguments.question(), || analysis(&call, trace));
 }
 

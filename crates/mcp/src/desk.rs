@@ -13,9 +13,9 @@ use crate::roots::Roots;
 use crate::sql::Sql;
 use crate::stamp::Stamp;
 
-/// Traces that are open at one time; the one that was not used for longest is closed.
+/// Most traces open at a time; the least recently used one is closed.
 const MOST_TRACES: usize = 8;
-/// Answers that are kept to page on.
+/// Answers that are kept for paging.
 const MOST_ANSWERS: usize = 128;
 
 /// An open trace.
@@ -26,15 +26,15 @@ pub struct Opened {
     pub path: PathBuf,
     /// How its files looked when it was opened.
     pub stamp: Stamp,
-    /// SQL on it, once someone asked.
+    /// The SQL session, once someone asked.
     pub sql: Mutex<Option<Sql>>,
-    /// What was read of it, so that later questions read nothing.
+    /// What was read from it, so that later questions read nothing.
     kept: Kept,
     closed: AtomicBool,
 }
 
 impl Opened {
-    /// Refuses a trace whose files are not what they were.
+    /// Fails if the trace's files have changed.
     pub fn check(&self) -> Result<(), Refusal> {
         if Stamp::of(&self.path) == self.stamp {
             return Ok(());
@@ -47,13 +47,13 @@ impl Opened {
         .with_help("open it again with open_trace; earlier answers are about what it was"))
     }
 
-    /// Whether nobody can ask for it any more.
+    /// Whether the trace was closed, so that nobody can ask for it.
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
     }
 }
 
-/// Hears what the client has to say, and keeps what is read of a trace.
+/// Passes a client's observer on, and keeps what is read from a trace.
 pub struct Reading<'a> {
     /// The client's side of the call.
     pub client: &'a dyn Observer,
@@ -77,14 +77,14 @@ pub struct Answer {
     pub id: String,
     /// The tool.
     pub tool: String,
-    /// The trace's handle, where it is about one.
+    /// The trace's handle, if it is about one.
     pub trace: Option<String>,
     question: String,
     report: Mutex<Option<Arc<Report>>>,
 }
 
 impl Answer {
-    /// The report, once it is there.
+    /// The report, once it is ready.
     pub fn report(&self) -> Option<Arc<Report>> {
         locked(&self.report).clone()
     }
@@ -100,11 +100,11 @@ pub struct Desk {
     answers: Mutex<Vec<Arc<Answer>>>,
     opened: AtomicUsize,
     answered: AtomicUsize,
-    /// Traces are got ready one at a time.
+    /// Held while a trace is prepared: one at a time.
     pub preparing: Arc<Mutex<()>>,
 }
 
-/// A lock that a panic elsewhere does not take away.
+/// Locks a mutex, even if another thread panicked while holding it.
 pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
@@ -123,7 +123,7 @@ impl Desk {
         }
     }
 
-    /// A trace under a handle: the one it has, if it is open and did not change.
+    /// A trace under a handle: its existing one, if it is open and did not change.
     pub fn open(&self, path: PathBuf) -> Arc<Opened> {
         let stamp = Stamp::of(&path);
         let mut traces = locked(&self.traces);
@@ -183,7 +183,7 @@ impl Desk {
         locked(&self.answers).retain(|answer| answer.trace.as_deref() != Some(&trace.id));
     }
 
-    /// The answer to a question: the kept one, or what `make` gives. Whoever asks meanwhile waits for the same.
+    /// The answer to a question: the kept one, or what `make` returns. Others who ask meanwhile wait for it.
     pub fn answer(
         &self,
         tool: &str,
@@ -197,7 +197,7 @@ impl Desk {
             return Ok((kept.clone(), report.clone()));
         }
         let report = Arc::new(make()?);
-        // What was read may be half of the old and half of the new.
+        // The trace may have changed while it was read.
         trace.map_or(Ok(()), |trace| trace.check())?;
         *place = Some(report.clone());
         drop(place);

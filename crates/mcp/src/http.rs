@@ -17,7 +17,7 @@ use crate::server::Server;
 /// Shorter tokens can be guessed.
 const SHORTEST_TOKEN: usize = 16;
 
-/// Where the protocol is spoken.
+/// Path of the protocol's endpoint.
 pub const PATH: &str = "/mcp";
 
 /// What a client has to show.
@@ -37,7 +37,7 @@ impl Token {
         Ok(Self(text.into()))
     }
 
-    /// Whether a header shows it; takes as long for every wrong one of its length.
+    /// Whether a header contains the token; takes the same time for every wrong one of its length.
     fn is_shown(&self, header: Option<&str>) -> bool {
         let Some(shown) = header.and_then(|header| header.strip_prefix("Bearer ")) else { return false };
         let (own, shown) = (self.0.as_bytes(), shown.trim().as_bytes());
@@ -45,7 +45,7 @@ impl Token {
     }
 }
 
-/// Listens on an address of this machine, and says which.
+/// Listens on an address of this machine, and returns it.
 pub fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Refusal> {
     if !address.ip().is_loopback() {
         return Err(Refusal::new(format!("`{address}` is reachable from other machines"))
@@ -63,7 +63,7 @@ pub async fn serve(server: Server, listener: TcpListener, token: Token) -> Resul
     let failed = |error: std::io::Error| Refusal::new(format!("the server stopped: {error}"));
     listener.set_nonblocking(true).map_err(failed)?;
     let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
-    // Pages in a browser send their origin, and no page has business here.
+    // Browsers send the origin of a page, and no page may call this server.
     let config = StreamableHttpServerConfig::default().enforce_origin_validation();
     let service = StreamableHttpService::new(
         move || Ok(server.clone()),

@@ -6,8 +6,9 @@
 //!                                      roots           desk: open traces, kept answers, SQL sessions
 //! ```
 //!
-//! Nothing is analysed here: a call becomes a request of `app`, its report is kept under an id, and the first rows of it
-//! are the answer. `page` shows more of it, a resource the whole. Paths lead to the allowed folders only.
+//! Nothing is analysed here: a call becomes a request of `app`, its report is kept under an id, and its first
+//! rows are the answer. `page` shows more of it, a resource all of it. Only paths in the allowed folders can
+//! be read.
 
 mod answer;
 mod calls;
@@ -40,7 +41,7 @@ pub use server::Server;
 /// What a server may do.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Folders that clients may read; the current one where none is named.
+    /// Folders that clients may read; empty: the current one.
     pub roots: Vec<PathBuf>,
     /// The store of experiments.
     pub place: StoreLocation,
@@ -53,7 +54,7 @@ impl Options {
     }
 }
 
-/// Speaks on standard input and output until the client closes them. A worker answers, so that a crash ends no session.
+/// Serves stdin and stdout until the client closes them. A worker answers, so a crash does not end a session.
 pub fn serve_stdio(options: &Options) -> Result<(), Refusal> {
     let server = options.server()?;
     if !supervisor::is_worker() {
@@ -67,8 +68,8 @@ pub fn serve_stdio(options: &Options) -> Result<(), Refusal> {
     })
 }
 
-/// Listens on an address of this machine until an interrupt; `ready` hears which port it is. A worker answers; if it
-/// crashes, clients start new sessions with the next one.
+/// Listens on an address of this machine until an interrupt; `ready` gets the address. A worker answers; if
+/// it crashes, clients start new sessions with the next one.
 pub fn serve_http(
     options: &Options,
     listen: SocketAddr,

@@ -13,7 +13,7 @@ pub fn filters(arguments: &Arguments) -> Result<Filters, Refusal> {
     let kernel = match arguments.text("kernel") {
         Some(text) => Some(kernel_pattern(text).map_err(|why| {
             Refusal::new(format!("`kernel` is not a regular expression: {why}"))
-                .with_help("a `\\` before a character takes it as it is: `gemm\\(`")
+                .with_help("escape special characters with `\\`: `gemm\\(`")
         })?),
         None => None,
     };

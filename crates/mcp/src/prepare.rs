@@ -1,4 +1,4 @@
-//! Gets the usual answers ready while the agent reads the first one, so that it need not wait for them.
+//! Prepares the usual answers while the agent reads the first one, so that it does not have to wait for them.
 
 use std::sync::{Arc, Weak};
 
@@ -8,20 +8,20 @@ use crate::calls;
 use crate::desk::{Desk, Opened, locked};
 use crate::sql;
 
-/// Larger traces are read when someone asks: reading them several times would be in the way of that.
+/// Larger traces are read when someone asks: preparing them would slow that down.
 const LARGEST: u64 = 1 << 30;
 
 /// What agents ask next, the likeliest first.
 const USUAL: [&str; 6] = ["triage", "critical_path", "breakdown", "summary", "ops", "efficiency"];
 
-/// Ends when the trace is closed, or when nobody else has the desk.
+/// Ends when the trace is closed, or when nobody else uses the desk.
 struct WhileOpen {
     desk: Weak<Desk>,
     trace: Arc<Opened>,
 }
 
 impl WhileOpen {
-    /// The desk, where someone may still ask about this trace. Hold it while working: `cancelled` counts it.
+    /// The desk, if someone may still ask about this trace. Hold it while working: `cancelled` counts it.
     fn still_wanted(&self) -> Option<Arc<Desk>> {
         let desk = self.desk.upgrade()?;
         (!self.cancelled() && self.trace.check().is_ok()).then_some(desk)
@@ -34,7 +34,7 @@ impl Observer for WhileOpen {
     }
 }
 
-/// Begins in a thread of its own; nobody waits for it.
+/// Prepares answers on a separate thread; nobody waits for it.
 pub fn start(desk: &Arc<Desk>, trace: &Arc<Opened>, has_ranks: bool) {
     if trace.stamp.bytes() > LARGEST {
         return;
@@ -51,7 +51,7 @@ pub fn start(desk: &Arc<Desk>, trace: &Arc<Opened>, has_ranks: bool) {
         let Some(_desk) = observer.still_wanted() else { return };
         sql::prepare(&observer.trace.sql, observer.trace.path.clone(), &observer);
     };
-    // Without a thread, each answer is made when it is asked for.
+    // If no thread can be started, each answer is made when it is asked for.
     let _ = std::thread::Builder::new().name("prepare".into()).spawn(prepare);
 }
 

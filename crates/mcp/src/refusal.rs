@@ -1,4 +1,4 @@
-//! Why a tool gives no answer: one line that says what and why, and one that says what to ask instead.
+//! Why a tool gives no answer: one line with the problem and its cause, and what to ask instead.
 
 use app::Failure;
 
@@ -18,7 +18,7 @@ impl Refusal {
         Self { message: message.into(), help: None }
     }
 
-    /// The same with what to ask instead.
+    /// Adds what to ask instead.
     pub fn with_help(self, help: impl Into<String>) -> Self {
         Self { help: Some(help.into()), ..self }
     }

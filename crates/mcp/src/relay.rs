@@ -1,5 +1,5 @@
-//! Between a client on stdin and stdout and the worker that answers it. If the worker crashes, the calls that it was
-//! working on get an error, a new worker is greeted as the client greeted the first one, and the session goes on.
+//! Sits between a client on stdin and stdout and the worker that answers it. If the worker crashes, its open
+//! calls get an error, a new worker gets the client's greeting, and the session continues.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Stdio};
@@ -14,7 +14,7 @@ use crate::refusal::Refusal;
 /// What a client reads of a call whose worker crashed.
 const CRASHED: &str = "the analysis crashed; the server started again, and traces must be opened again";
 
-/// Error code of JSON-RPC for what is the server's fault.
+/// JSON-RPC error code for errors of the server.
 const INTERNAL_ERROR: i64 = -32603;
 
 enum Event {
@@ -54,7 +54,7 @@ fn failed(error: io::Error) -> Refusal {
     Refusal::new(format!("the server stopped: {error}"))
 }
 
-/// Passes on the lines of a stream, then that it ended.
+/// Passes on the lines of a stream, then its end.
 fn pass_lines(from: impl BufRead, to: &Sender<Event>, line: fn(String) -> Event, end: Event) {
     for text in from.lines().map_while(Result::ok) {
         if to.send(line(text)).is_err() {
@@ -66,7 +66,7 @@ fn pass_lines(from: impl BufRead, to: &Sender<Event>, line: fn(String) -> Event,
 
 struct Worker {
     child: Child,
-    /// None once the client has closed its side.
+    /// `None` once the client has closed its side.
     input: Option<ChildStdin>,
 }
 
@@ -91,7 +91,7 @@ impl Worker {
     }
 }
 
-/// What a new worker must know, and what the client still waits for.
+/// What a new worker needs, and what the client still waits for.
 #[derive(Default)]
 struct Session {
     /// The client's `initialize` and its `notifications/initialized`.
@@ -110,7 +110,7 @@ impl Session {
         self.repeated = self.greeting.first().and_then(|line| parsed(line).remove(0).get("id").cloned());
     }
 
-    /// Relays until the worker ends: whether the client closed its side before.
+    /// Relays until the worker ends; returns whether the client closed its side before.
     fn relay(&mut self, worker: &mut Worker, events: &Receiver<Event>) -> io::Result<bool> {
         for event in events {
             match event {
@@ -130,7 +130,7 @@ impl Session {
         Ok(worker.input.is_none())
     }
 
-    /// Keeps what the client asks.
+    /// Records what the client asks.
     fn note(&mut self, line: &str) {
         for message in parsed(line) {
             let method = message["method"].as_str().unwrap_or_default().to_string();
@@ -152,7 +152,7 @@ impl Session {
         }
     }
 
-    /// Notes what is answered; the answer to a repeated greeting is for nobody.
+    /// Records what is answered; the answer to a repeated greeting is not passed on.
     fn is_for_client(&mut self, line: &str) -> bool {
         for message in parsed(line) {
             let Some(id) = message.get("id").filter(|_| message.get("method").is_none()) else { continue };
@@ -166,7 +166,7 @@ impl Session {
         true
     }
 
-    /// Answers what the crashed worker was asked.
+    /// Answers the open calls of the crashed worker.
     fn answer_lost_calls(&mut self) -> io::Result<()> {
         for (id, method) in self.open.drain(..) {
             let answer = match method.as_str() {
@@ -191,7 +191,7 @@ fn print(line: &str) -> io::Result<()> {
     output.flush()
 }
 
-/// The messages of a line: one, or a batch; one without fields where it is not JSON.
+/// The messages of a line: one, or a batch; if it is not JSON, one without fields.
 fn parsed(line: &str) -> Vec<Value> {
     match serde_json::from_str(line) {
         Ok(Value::Array(batch)) if !batch.is_empty() => batch,

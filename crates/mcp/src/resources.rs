@@ -48,7 +48,7 @@ pub fn list(desk: &Desk) -> Vec<Resource> {
     answers.chain(schemas).collect()
 }
 
-/// Addresses that are made up as answers come.
+/// Address templates of resources that appear with answers.
 pub fn templates() -> Vec<ResourceTemplate> {
     vec![
         ResourceTemplate::new(format!("{ANSWERS}{{answer}}"), "report")

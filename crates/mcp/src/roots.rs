@@ -9,7 +9,7 @@ use crate::refusal::Refusal;
 pub struct Roots(Vec<PathBuf>);
 
 impl Roots {
-    /// These folders; the one that the server was started in where none is named.
+    /// These folders; if there are none, the one that the server was started in.
     pub fn new(folders: &[PathBuf]) -> Result<Self, Refusal> {
         let here = [PathBuf::from(".")];
         let folders = if folders.is_empty() { &here[..] } else { folders };
@@ -23,7 +23,7 @@ impl Roots {
         Ok(Self(resolved.collect::<Result<_, _>>()?))
     }
 
-    /// The file or folder that a client named; a relative path counts from each allowed folder in turn.
+    /// The file or folder that a client named; a relative path is tried in each allowed folder in turn.
     pub fn resolve(&self, named: &str) -> Result<PathBuf, Refusal> {
         let path = Path::new(named);
         let candidates: Vec<PathBuf> = match path.is_absolute() {
@@ -35,7 +35,7 @@ impl Roots {
                 return if self.holds(&real) { Ok(real) } else { Err(self.outside(named)) };
             }
         }
-        // Whether something outside exists is nobody's business here.
+        // Do not reveal whether something outside exists.
         match candidates.iter().any(|candidate| self.holds(&plain(candidate))) {
             true => Err(Refusal::new(format!("there is no `{named}`")).with_help(self.list())),
             false => Err(self.outside(named)),
@@ -57,7 +57,7 @@ impl Roots {
     }
 }
 
-/// A path without `.` and `..`, by its text alone.
+/// A path without `.` and `..`, resolved as text only.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

@@ -1,4 +1,4 @@
-//! The protocol's side: requests of clients to calls, refusals to tool errors.
+//! The protocol side: turns requests into calls, and refusals into tool errors.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl Server {
         Self { desk: Arc::new(desk) }
     }
 
-    /// Answers one call, without a protocol around it.
+    /// Answers one call, without the protocol.
     fn answer(&self, request: CallToolRequestParams, observer: &dyn Observer) -> Result<String, Refusal> {
         let Some(tool) = TOOLS.find(&request.name) else {
             let names: Vec<&str> = TOOLS.iter().map(|tool| tool.name.as_str()).collect();
@@ -88,13 +88,13 @@ impl ServerHandler for Server {
             let observer = Client(|| given_up.is_cancelled());
             server.answer(request, &observer)
         };
-        // Analyses take seconds on large traces, and other clients are not to wait for them.
+        // Analyses of large traces take seconds, and other clients must not wait for them.
         let result = match tokio::task::spawn_blocking(work).await {
             Ok(Ok(text)) => CallToolResult::success(vec![ContentBlock::text(text)]),
             Ok(Err(refusal)) => refused(&refusal),
-            Err(_) => {
-                refused(&Refusal::new("the analysis stopped with an internal error, and the server goes on"))
-            }
+            Err(_) => refused(&Refusal::new(
+                "the analysis stopped with an internal error; the server keeps running",
+            )),
         };
         Ok(result.into())
     }

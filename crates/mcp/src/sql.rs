@@ -11,11 +11,11 @@ use report::{Report, Table};
 use crate::desk::locked;
 use crate::refusal::Refusal;
 
-/// More rows than this are no answer for an agent.
+/// More rows than this are not useful to an agent.
 const MOST_ROWS: usize = 10_000;
-/// A statement takes no longer.
+/// Time limit of a statement.
 const LONGEST: Duration = Duration::from_secs(10);
-/// Steps of SQLite's machine between two looks at the clock.
+/// SQLite steps between two checks of the clock.
 const STEPS: i32 = 10_000;
 
 /// Inputs that are open for statements.
@@ -72,7 +72,7 @@ pub fn run(
     observer: &dyn Observer,
 ) -> Result<Report, Refusal> {
     let input = Input::of(vec![path]);
-    // The tables of ops are made for the statement that names them.
+    // The tables of ops are only made for a statement that names them.
     if names_ops(sql) {
         return Sql::open(&input, Some(sql), observer)?.run(sql);
     }

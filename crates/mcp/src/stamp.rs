@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Deeper folders and further files do not count.
+/// Folders below this depth are not looked at.
 const DEEPEST: usize = 16;
 const MOST_FILES: usize = 10_000;
 
@@ -13,7 +13,7 @@ const MOST_FILES: usize = 10_000;
 pub struct Stamp(Vec<(PathBuf, u64, Option<SystemTime>, u64)>);
 
 impl Stamp {
-    /// Of a file, or of all files in a folder.
+    /// The stamp of a file, or of all files in a folder.
     pub fn of(path: &Path) -> Self {
         let mut files = Vec::new();
         collect(path, 0, &mut files);
@@ -34,7 +34,7 @@ fn collect(path: &Path, depth: usize, files: &mut Vec<(PathBuf, u64, Option<Syst
         if depth < DEEPEST {
             for entry in fs::read_dir(path).into_iter().flatten().flatten() {
                 let path = entry.path();
-                // A link to a folder may lead round in a circle.
+                // Links to folders can form a loop.
                 let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
                 if !(is_link && path.is_dir()) {
                     collect(&path, depth + 1, files);
@@ -58,7 +58,7 @@ mod tests {
         let first = Stamp::of(folder.path());
         assert_eq!(first, Stamp::of(folder.path()));
         assert_eq!(first.bytes(), 4);
-        // The same size and, perhaps, the same tick of the clock.
+        // The same size, and possibly the same clock tick.
         fs::write(&two, "4321").unwrap();
         fs::rename(&two, &one).unwrap();
         let second = Stamp::of(folder.path());

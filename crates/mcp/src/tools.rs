@@ -1,4 +1,4 @@
-//! The table of tools: what each is called with, as a schema for clients and as a check of what they send.
+//! The table of tools: their arguments, as a schema for clients and to check what they send.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -53,7 +53,7 @@ impl ArgumentKind {
     fn fits(self, value: &Json) -> bool {
         match self {
             ArgumentKind::Text => value.is_string(),
-            // One text is a list of one: models often leave the brackets out.
+            // A text counts as a list of one: models often leave the brackets out.
             ArgumentKind::Texts => {
                 value.is_string() || value.as_array().is_some_and(|list| list.iter().all(Json::is_string))
             }
@@ -85,7 +85,7 @@ struct ToolRow {
     writes: bool,
 }
 
-/// Arguments that choose what is shown of an answer, not what is computed.
+/// Arguments that choose which part of an answer is shown, not what is computed.
 const PRESENTATION: [&str; 2] = ["limit", "table"];
 
 /// One tool.
@@ -128,7 +128,7 @@ impl Tools {
         self.0.iter()
     }
 
-    /// The tool of this name.
+    /// The tool with this name.
     pub fn find(&self, name: &str) -> Option<&ToolInfo> {
         self.0.iter().find(|tool| tool.name == name)
     }
@@ -188,7 +188,7 @@ impl ToolInfo {
 pub struct Arguments(BTreeMap<String, Json>);
 
 impl Arguments {
-    /// Nothing but a trace.
+    /// Only a trace.
     pub fn of_trace(id: &str) -> Self {
         Self([("trace".to_string(), json!(id))].into())
     }
@@ -198,7 +198,7 @@ impl Arguments {
         self.0.get(name)?.as_str()
     }
 
-    /// A list of texts; empty where there is none.
+    /// A list of texts; empty if it is absent.
     pub fn texts(&self, name: &str) -> Vec<String> {
         match self.0.get(name) {
             Some(Json::String(one)) => vec![one.clone()],
@@ -217,12 +217,12 @@ impl Arguments {
         self.0.get(name)?.as_u64().and_then(|number| usize::try_from(number).ok())
     }
 
-    /// Whether something is asked for.
+    /// Whether a flag is set.
     pub fn flag(&self, name: &str) -> bool {
         self.0.get(name).and_then(Json::as_bool).unwrap_or(false)
     }
 
-    /// What the answer depends on, as a text that is the same for the same question.
+    /// What the answer depends on, as a text that is equal for equal questions.
     pub fn question(&self) -> String {
         let asked = self.0.iter().filter(|(name, _)| !PRESENTATION.contains(&name.as_str()));
         serde_json::to_string(&asked.collect::<BTreeMap<_, _>>()).unwrap_or_default()

@@ -1,9 +1,9 @@
-//! The one table that turns remedies and next steps into what an agent can call.
+//! The table that turns remedies and next steps into calls that an agent can make.
 
 use app::{NextStep, Remedy};
 use serde_json::{Value as Json, json};
 
-/// A remedy in the words of this door; none where an agent cannot follow it.
+/// A remedy in terms of tools; `None` if an agent cannot follow it.
 pub fn remedy(remedy: &Remedy) -> Option<String> {
     let text = match remedy {
         Remedy::Advice(text) => return Some(text.clone()),

@@ -116,7 +116,7 @@ fn every_tool_answers_with_keys_and_within_its_budget() {
     }
     let blocks = talk.ask("open_trace", json!({ "path": "blocks" }));
     check_rows(&talk.ask("memory", json!({ "trace": blocks["trace"] })));
-    // What a trace cannot tell is said, not made up.
+    // What a trace does not record is reported as missing, not made up.
     let _ = talk.call("roofline", json!({ "trace": "t1" })).map(|answer| check_rows(&answer));
     used.extend(["memory", "roofline"]);
 
@@ -277,7 +277,7 @@ fn a_trace_that_changes_under_its_handle_is_refused_until_it_is_opened_again() {
     assert_ne!(again["findings"][0]["rule"], first["findings"][0]["rule"]);
 }
 
-/// Real traces are looked at where they are.
+/// Real traces are read in place.
 #[test]
 fn answers_on_real_traces_stay_within_their_budget() {
     let Some(traces) = testing::data("traces") else { return };

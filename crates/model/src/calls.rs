@@ -40,19 +40,19 @@ pub enum Blocks {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BlocksFor {
-    /// All that was launched on the device.
+    /// All work launched on the device.
     #[default]
     Device,
-    /// All that was launched on a stream.
+    /// All work launched on a stream.
     Stream,
     /// A point of a stream.
     Event,
-    /// What the call launched itself.
+    /// The work that the call launched itself.
     #[serde(rename = "own work")]
     OwnWork,
 }
 
-/// Whose memory a call is about.
+/// Which memory a call allocates or frees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Memory {
@@ -69,7 +69,7 @@ pub enum Layer {
     /// HIP or CUDA, what programs call.
     #[default]
     Runtime,
-    /// HSA, below the runtime: usually nested in a call of it.
+    /// HSA, below the runtime: usually nested in a runtime call.
     Hsa,
 }
 
@@ -83,32 +83,32 @@ pub struct CallFacts {
     pub launches: Option<Launches>,
     /// Whether the host waits in them.
     pub blocks: Blocks,
-    /// For what.
+    /// What the host waits for.
     pub blocks_for: BlocksFor,
-    /// The memory they get.
+    /// The memory they allocate.
     pub allocates: Option<Memory>,
-    /// The memory they give back.
+    /// The memory they free.
     pub frees: Option<Memory>,
     /// They mark a point of a stream.
     pub records_event: bool,
     /// They make a stream wait for such a point.
     pub waits_for_event: bool,
-    /// They begin to record a graph.
+    /// They start a graph capture.
     pub begins_capture: bool,
-    /// They end it.
+    /// They end a graph capture.
     pub ends_capture: bool,
     /// They make a recorded graph ready to launch.
     pub instantiates_graph: bool,
     /// They load, link or compile GPU code.
     pub loads_code: bool,
-    /// They look something up and wait for nothing.
+    /// They look something up and never wait.
     pub queries: bool,
     /// Which library they belong to.
     pub layer: Layer,
 }
 
 impl CallFacts {
-    /// Whether they get or give back memory.
+    /// Whether they allocate or free memory.
     pub fn is_about_memory(&self) -> bool {
         self.allocates.is_some() || self.frees.is_some()
     }
@@ -145,7 +145,7 @@ struct File {
 
 struct Rules {
     wake_up_ns: i64,
-    /// The listed groups, then those for names that are not listed.
+    /// The listed groups, then those for unlisted names.
     groups: Vec<CallFacts>,
     listed: usize,
     by_name: Map<String, u8>,
@@ -168,7 +168,7 @@ static RULES: LazyLock<Rules> = LazyLock::new(|| {
 impl Rules {
     /// The group of a call's name.
     fn of_call(&self, name: &str) -> u8 {
-        // Most names of a trace are none of a call.
+        // Most names of a trace are not calls.
         let is_word = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         if name.len() >= 64 || !name.starts_with(|c: char| c.is_ascii_lowercase()) || !is_word(name) {
             return NO_CALL;
@@ -184,7 +184,7 @@ impl Rules {
         unlisted.map_or(NO_CALL, |place| (self.listed + place) as u8)
     }
 
-    /// The group of a record of a synchronisation: `hipEventRecord`, `Stream Wait Event`.
+    /// The group of a synchronisation record: `hipEventRecord`, `Stream Wait Event`.
     fn of_sync(&self, kind: &str) -> u8 {
         let bare: String = kind.split_whitespace().collect();
         let stem = without_version(without_prefix(&bare).unwrap_or(&bare));
@@ -201,7 +201,7 @@ fn without_prefix(name: &str) -> Option<&str> {
     stem.starts_with(|c: char| c.is_ascii_uppercase()).then_some(stem)
 }
 
-/// `StreamSynchronize_spt`, `MemcpyDtoH_v2`: endings that name a variant of the same call.
+/// `StreamSynchronize_spt`, `MemcpyDtoH_v2`: suffixes that name a variant of the same call.
 fn without_version(mut stem: &str) -> &str {
     while let Some((name, ending)) = stem.rsplit_once('_') {
         let version =
@@ -219,17 +219,17 @@ pub fn call(name: &str) -> Option<&'static CallFacts> {
     RULES.facts(RULES.of_call(name))
 }
 
-/// What a row of the table of synchronisations is, by its kind.
+/// What a row of the synchronisation table does, by its kind.
 pub fn sync(kind: &str) -> Option<&'static CallFacts> {
     RULES.facts(RULES.of_sync(kind))
 }
 
-/// A call that may block is taken to have waited when it ended within this time after the work that it found running.
+/// A call that may block counts as a wait if it ended this soon after work that was running when it began.
 pub fn wake_up_ns() -> i64 {
     RULES.wake_up_ns
 }
 
-/// Categories of regions whose names may look like calls and are none.
+/// Categories of regions whose names may look like calls but are not.
 const NOT_CALLS: [&str; 3] = ["python_function", "cpu_op", "user_annotation"];
 
 /// The calls of a trace: every distinct name judged once.
@@ -247,7 +247,7 @@ impl Calls {
         Self { by_name, not_calls: NOT_CALLS.map(|category| trace.strings.find(category)) }
     }
 
-    /// What the call in a row of `regions` does; nothing where the row is no call, or one that is not known.
+    /// What the call in a row of `regions` does; `None` if the row is not a call, or not a known one.
     #[inline]
     pub fn of_region(&self, trace: &Trace, row: usize) -> Option<&'static CallFacts> {
         let group = self.by_name[trace.regions.name[row].0 as usize];
@@ -257,13 +257,13 @@ impl Calls {
         RULES.facts(group)
     }
 
-    /// Whether the trace has the name of a call that does this.
+    /// Whether the trace contains a call that does this.
     pub fn any(&self, does: impl Fn(&CallFacts) -> bool) -> bool {
         let does: Vec<bool> = RULES.groups.iter().map(does).collect();
         self.by_name.iter().any(|&group| does.get(usize::from(group)) == Some(&true))
     }
 
-    /// What calls of a name do.
+    /// What calls with this name do.
     pub fn named(&self, name: StrId) -> Option<&'static CallFacts> {
         RULES.facts(self.by_name[name.0 as usize])
     }

@@ -1,11 +1,12 @@
 //! Which kernels of several ranks are one collective operation.
 //!
-//! A sequence number in the trace says so. Where there is none (older torch, rocpd, rocprofv3) all members of a group run the same
-//! operations in the same order, so the first of one rank meets the first of the others, and so on. That is believed only if
-//! operations and ends agree: a collective ends everywhere at almost the same moment. Ranks for which they do not are not joined,
-//! and [`Meetings::not_joined`] says why. Sends and receives are joined by their order between two ranks (`messages`).
+//! A sequence number in the trace decides. If there is none (older torch, rocpd, rocprofv3), all members of a
+//! group run the same operations in the same order, so the first on one rank is joined with the first on the
+//! others, and so on. That counts only if operations and ends agree: a collective ends everywhere at almost
+//! the same moment. Ranks that do not agree are not joined, and [`Meetings::not_joined`] says why. Sends and
+//! receives are joined by their order between two ranks (`messages`).
 //!
-//! Cost: one pass over the collectives and one over the communication kernels that no row of `collectives` tells of.
+//! Cost: one pass over the collectives and one over the communication kernels without a row in `collectives`.
 
 mod messages;
 
@@ -16,15 +17,15 @@ use self::messages::Messages;
 use crate::recordings::Recordings;
 use crate::work::{GpuWork, WorkClass};
 
-/// Ends of one collective are at most this far apart, or a tenth of its time.
+/// Ends of one collective differ by at most this, or by a tenth of its duration.
 const APART_NS: Ns = 50_000;
-/// Of a hundred operations so many must end together.
+/// Share of the operations that must end together, in percent.
 const TOGETHER_PCT: usize = 90;
-/// Clocks of one host may be apart by this much.
+/// Clocks of one host may differ by this much.
 const ONE_CLOCK_NS: Ns = 1_000_000;
-/// Clocks that may differ are told to agree by at least so many operations.
+/// Operations needed to decide whether two clocks agree.
 const ENOUGH: usize = 4;
-/// Clocks of one host hardly differ, so fewer will do.
+/// Clocks of one host hardly differ, so fewer are enough.
 const ENOUGH_ON_ONE_HOST: usize = 2;
 
 /// A collective operation that several GPUs took part in, as rows of `kernels`.
@@ -34,12 +35,12 @@ pub struct Meeting {
     pub kernels: Vec<u32>,
 }
 
-/// All of a trace.
+/// All joined operations of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Meetings {
-    /// Those of at least two GPUs.
+    /// Those that at least two GPUs took part in.
     pub all: Vec<Meeting>,
-    /// How many the order of operations tells, not a number in the trace.
+    /// How many were joined by the order of operations, not by a number in the trace.
     pub by_order: usize,
     /// Why ranks that communicate were not joined.
     pub not_joined: Vec<String>,
@@ -52,7 +53,7 @@ struct Operation {
     kernel: u32,
 }
 
-/// What tells the groups apart: its name, or which of its GPU's communicating streams it is.
+/// What distinguishes the groups: the name, or which communicating stream of its GPU it runs on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Group {
     Named(StrId),
@@ -91,7 +92,7 @@ impl Meetings {
         meetings
     }
 
-    /// Operations of a whole group with a number; those without one go to `by_group`, those of two ranks to `messages`.
+    /// Joins whole groups by number; the rest goes to `by_group`, messages of two ranks to `messages`.
     fn by_number(
         &mut self,
         trace: &Trace,
@@ -127,7 +128,7 @@ impl Meetings {
             }
             let kernels = &mut self.all[place].kernels;
             let process = trace.kernels.process[kernel];
-            // The same number twice in one process is another operation; which one is not told.
+            // The same number twice in one process is another operation; the trace does not show which.
             if kernels.iter().all(|&other| trace.kernels.process[other as usize] != process) {
                 kernels.push(kernel as u32);
             }
@@ -146,7 +147,7 @@ impl Meetings {
         for (_, operations) in &mut members {
             operations.sort_by_key(|operation| (kernels.start[operation.kernel as usize], operation.kernel));
         }
-        // Several groups may share a name, so members are put together with whom they agree.
+        // Several groups may share a name, so members are grouped with those they agree with.
         let mut together: Vec<Vec<usize>> = Vec::new();
         let mut why: Vec<Option<String>> = vec![None; members.len()];
         for place in 0..members.len() {
@@ -180,7 +181,7 @@ impl Meetings {
     }
 }
 
-/// Communication kernels that no row tells of, by GPU and stream, where a GPU has no such rows at all.
+/// Communication kernels of GPUs that have no rows in `collectives`, by GPU and stream.
 fn untold(works: &GpuWork, told: &[bool], by_group: &mut Map<Group, Map<u32, Vec<Operation>>>) {
     let mut has_rows = vec![false; works.gpus.len()];
     (0..works.len()).filter(|&work| told[work]).for_each(|work| has_rows[works.gpu[work] as usize] = true);
@@ -201,7 +202,7 @@ fn untold(works: &GpuWork, told: &[bool], by_group: &mut Map<Group, Map<u32, Vec
     }
 }
 
-/// Two GPUs that communicate and have no operation in common.
+/// Two GPUs that communicate but have no operation in common.
 fn strangers(works: &GpuWork) -> Option<String> {
     let communicates = |gpu: &&crate::work::Gpu| {
         gpu.work.iter().any(|&work| works.class[work as usize] == WorkClass::Communication)
@@ -211,7 +212,7 @@ fn strangers(works: &GpuWork) -> Option<String> {
     Some(format!("{} and {} have no collective in common", one.label, two.label))
 }
 
-/// Whether two GPUs run the same operations and end them together; else why not.
+/// Whether two GPUs run the same operations and end them together; if not, the reason.
 fn agree(
     trace: &Trace,
     works: &GpuWork,
@@ -264,7 +265,7 @@ fn agree(
     Ok(())
 }
 
-/// Whether two GPUs tell time by the same clock.
+/// Whether two GPUs share a clock.
 fn is_one_clock(works: &GpuWork, recordings: &Recordings, one: u32, two: u32) -> bool {
     let clock = |gpu: u32| works.gpus[gpu as usize].recording.map(|place| recordings.domain_of(place));
     clock(one).is_some() && clock(one) == clock(two)

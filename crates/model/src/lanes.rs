@@ -7,14 +7,14 @@ use crate::launches::launch_rows;
 use crate::recordings::Recordings;
 use crate::work::{Gpu, Gpus, KernelClasses, WorkClass, copy_agent, copy_class, in_time_order};
 
-/// The kinds of work that a timeline tells apart, as bits of a combination.
+/// The kinds of work that a timeline distinguishes, as bits of a combination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bucket {
     /// Kernels and fills.
     Compute = 0,
     /// Collectives and other messages between GPUs.
     Communication = 1,
-    /// Copies, those that kernels do included.
+    /// Copies, including those that kernels do.
     Memcpy = 2,
 }
 
@@ -61,11 +61,11 @@ pub struct Work {
 /// One kernel, copy or fill.
 #[derive(Clone, Copy, Debug)]
 pub struct GpuRow {
-    /// Where it is.
+    /// Its row in the trace.
     pub row: RowRef,
     /// When it ran, and its kind.
     pub work: Work,
-    /// Row of `regions` of the call that launched it; `u32::MAX` where that is not known.
+    /// Row of `regions` of the call that launched it; `u32::MAX` if unknown.
     launch: u32,
 }
 
@@ -84,26 +84,26 @@ impl GpuRow {
 /// One GPU of one rank.
 #[derive(Clone, Debug)]
 pub struct Lane {
-    /// The rank, where the input tells.
+    /// The rank, if the input records it.
     pub rank: Option<u32>,
     /// The GPU.
     pub agent: AgentId,
     /// `rank 3, agent 1`, as far as known.
     pub label: String,
-    /// The recording, as a place in [`Recordings::all`].
+    /// The recording, as an index into [`Recordings::all`].
     pub recording: Option<usize>,
     /// Its work in time order.
     pub rows: Vec<GpuRow>,
 }
 
 impl Lane {
-    /// When it worked, and at what.
+    /// When it worked, and on what.
     pub fn work(&self) -> Vec<Work> {
         self.rows.iter().map(|row| row.work).collect()
     }
 }
 
-/// The GPU rows of a trace by rank and agent, in that order. What tells streams apart is left out.
+/// The GPU rows of a trace by rank and agent, in that order, with all streams merged.
 pub fn lanes(trace: &Trace, classes: &Classes) -> Vec<Lane> {
     let recordings = Recordings::of(trace);
     let (kernels, copies) = (&trace.kernels, &trace.memory_copies);
@@ -134,7 +134,7 @@ pub fn lanes(trace: &Trace, classes: &Classes) -> Vec<Lane> {
             match found.get_mut(gpu as usize) {
                 Some(rows) => rows.push(row),
                 None => {
-                    // Most traces are of one GPU.
+                    // Most traces have one GPU.
                     let more = if found.is_empty() { kernels.len() + copies.len() } else { 1 };
                     let mut rows = Vec::with_capacity(more);
                     rows.push(row);

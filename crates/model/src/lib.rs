@@ -1,4 +1,4 @@
-//! The model: what the rows of a [`trace::Trace`] mean, said once for every analysis.
+//! The model: what the rows of a [`trace::Trace`] mean, decided once for every analysis.
 //!
 //! ```text
 //! names ─► classify ─┐
@@ -30,5 +30,5 @@ pub mod work;
 pub use run::{KnownProgram, Run};
 pub use selection::{NothingSelected, Selection};
 
-/// Rows that one thread looks at in a go.
+/// Rows that one thread handles at a time.
 const ROWS_AT_ONCE: usize = 1 << 14;

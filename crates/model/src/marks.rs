@@ -6,11 +6,11 @@ use rayon::prelude::*;
 
 use crate::ROWS_AT_ONCE;
 
-/// What is marked, by place.
+/// One mark per place.
 pub(crate) struct Marks(Vec<AtomicBool>);
 
 impl Marks {
-    /// Marks for so many places, none of them set.
+    /// Creates `places` marks, all unset.
     pub fn new(places: usize) -> Self {
         let places = (0..places).into_par_iter().with_min_len(ROWS_AT_ONCE);
         Self(places.map(|_| AtomicBool::new(false)).collect())
@@ -22,8 +22,8 @@ impl Marks {
         self.0[place].load(Ordering::Relaxed)
     }
 
-    /// Marks a place; whether it was marked before. Threads that only read a mark do not take it from each other, and two
-    /// that come at once may both be told that it was not.
+    /// Marks a place and returns whether it was marked before. Reads do not contend for the cache line; of
+    /// two threads that set a mark at the same time both may get `false`.
     #[inline]
     pub fn set(&self, place: usize) -> bool {
         let before = self.get(place);
@@ -33,7 +33,7 @@ impl Marks {
         before
     }
 
-    /// The same where only one thread may be told that it was not.
+    /// Marks a place; `true` for exactly one of the threads that do.
     #[inline]
     pub fn claim(&self, place: usize) -> bool {
         !self.0[place].swap(true, Ordering::Relaxed)

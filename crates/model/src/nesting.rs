@@ -1,11 +1,11 @@
-//! Exclusive time of host regions: a region's own time without that of regions inside it on its thread.
+//! Exclusive time of host regions: a region's time without that of the regions inside it on its thread.
 
 use trace::{Map, Regions};
 
 /// Self time of every region, in one pass over regions sorted by (start, end).
 ///
-/// A region is the child of the innermost region of its thread that still runs when it starts. Where the
-/// two only overlap (asynchronous or damaged data) the child takes what lies inside the parent.
+/// A region is the child of the innermost region that is still open on its thread when it starts. If the two
+/// only overlap (asynchronous or damaged data) the child takes only what lies inside the parent.
 pub fn self_times(regions: &Regions) -> Vec<i64> {
     let mut own: Vec<i64> = (0..regions.len()).map(|i| regions.end[i] - regions.start[i]).collect();
     let mut open: Map<(u32, u32), Vec<u32>> = Map::default();

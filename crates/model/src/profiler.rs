@@ -1,4 +1,4 @@
-//! Spans that a profiler writes about itself, by the table `rules/profiler.toml`: they are no work of the program.
+//! Spans that a profiler writes about itself, by the table `rules/profiler.toml`: not work of the program.
 
 use std::sync::LazyLock;
 
@@ -37,21 +37,21 @@ impl Entry {
     }
 }
 
-/// What a span is to its profiler.
+/// Whether a span belongs to the program or to its profiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
-    /// The program's.
+    /// Work of the program.
     Program,
     /// The profiler's, around work of the program.
     Wraps,
-    /// The profiler's.
+    /// The profiler's own.
     Profiler,
 }
 
 /// The profiler's own spans of a trace: every distinct name judged once.
 #[derive(Clone, Debug, Default)]
 pub struct ProfilerSpans {
-    /// By name: the entries of the table that mean it, as bits.
+    /// By name: the table entries that match it, as bits.
     of_name: Vec<u16>,
     /// By entry: the category it is limited to.
     category: Vec<Option<StrId>>,
@@ -61,7 +61,7 @@ impl ProfilerSpans {
     /// Judges the names of a trace.
     pub fn of(trace: &Trace) -> Self {
         let table = &*TABLE;
-        // An entry whose category the trace does not have means nothing in it.
+        // An entry whose category is not in the trace matches nothing.
         let category: Vec<Option<StrId>> = table
             .iter()
             .map(|entry| entry.category.as_ref().map(|name| trace.strings.find(name).unwrap_or(ABSENT)))
@@ -73,7 +73,7 @@ impl ProfilerSpans {
         Self { of_name: trace.strings.iter().map(of_name).collect(), category }
     }
 
-    /// What the span in a row of `regions` is.
+    /// Whose span a row of `regions` is.
     #[inline]
     pub fn of_region(&self, trace: &Trace, row: usize) -> Span {
         let bits = self.of_name[trace.regions.name[row].0 as usize];
@@ -91,7 +91,7 @@ impl ProfilerSpans {
         }
     }
 
-    /// Whether a row of `regions` tells what the program did.
+    /// Whether a row of `regions` shows what the program did.
     #[inline]
     pub fn is_program(&self, trace: &Trace, row: usize) -> bool {
         self.of_region(trace, row) == Span::Program

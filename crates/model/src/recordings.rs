@@ -1,7 +1,7 @@
 //! Recordings and their clocks: what one profiler process wrote, and which of them can be put on one time line.
 //!
-//! A recording's identity is its guid, or its input where there is none. Host, pid, rank and node are labels of it: two
-//! recordings may share all of them.
+//! A recording is identified by its guid, or by its input if it has none. Host, pid, rank and node are only
+//! labels: two recordings may share all of them.
 
 mod clocks;
 
@@ -12,21 +12,21 @@ pub use clocks::SideBySide;
 /// What one profiler process wrote.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recording {
-    /// Its identity; empty where the source gives none.
+    /// Its identity; empty if the source has none.
     pub guid: StrId,
     /// The input it was read from.
     pub source: SourceId,
-    /// Its processes; the first is the one it is labelled by.
+    /// Its processes; the label comes from the first.
     pub processes: Vec<ProcessId>,
-    /// Host name; empty where it is not known.
+    /// Host name; empty if unknown.
     pub host: StrId,
     /// The operating system's process id.
     pub pid: i64,
     /// Rank in the job.
     pub rank: Option<u32>,
-    /// rocpd's number of the machine.
+    /// rocpd's number for the machine.
     pub node: Option<i64>,
-    /// Whether it is of a rank: no capture, no merged trace, no helper process; all are where there is nothing else.
+    /// Whether it counts as a rank. Captures, merged traces and helpers do only if there is nothing else.
     pub is_rank: bool,
     /// `rank 3`, `node1:4711`, or the input's path.
     pub label: String,
@@ -35,22 +35,22 @@ pub struct Recording {
 /// Why the clocks of a domain are known to agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Agreement {
-    /// It is one recording.
+    /// It is a single recording.
     OneRecording,
-    /// All were made on one host with the same kind of profiler clock.
+    /// All were recorded on one host with the same kind of profiler clock.
     OneHost,
 }
 
 /// Recordings whose clocks are known to agree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClockDomain {
-    /// Places in [`Recordings::all`], rising.
+    /// Indexes into [`Recordings::all`], ascending.
     pub recordings: Vec<usize>,
-    /// The host, where it is known.
+    /// The host, if known.
     pub host: StrId,
     /// Why they agree.
     pub agreement: Agreement,
-    /// Whether it counts the time of day, as torch does; ROCm's profilers count from the host's boot.
+    /// Whether it is the time of day, as in torch traces; ROCm's profilers count from the host's boot.
     pub is_time_of_day: bool,
 }
 
@@ -90,7 +90,7 @@ impl Recordings {
             recordings.all[place].processes.push(ProcessId(number as u32));
             recordings.of_process.push(place as u32);
         }
-        // Captures, merged traces and helper processes are no ranks; they count only where there is nothing else.
+        // Captures, merged traces and helper processes count as ranks only if there is nothing else.
         if trace.sources.iter().all(|source| source.role.is_some()) {
             recordings.all.iter_mut().for_each(|recording| recording.is_rank = true);
         }
@@ -103,7 +103,7 @@ impl Recordings {
         for (place, recording) in self.all.iter().enumerate() {
             let process = &trace.processes[recording.processes[0].0 as usize];
             let host = if process.machine.is_empty() { process.hostname } else { process.machine };
-            // Torch writes the time of day, ROCm's profilers the time since the host was started.
+            // Torch writes the time of day, ROCm's profilers the time since boot.
             let is_torch =
                 recording.source.get().is_some_and(|source| trace.sources[source].format == "torch");
             let next = self.domains.len();
@@ -128,17 +128,17 @@ impl Recordings {
         }
     }
 
-    /// The recording of a process, as a place in `all`.
+    /// The recording of a process, as an index into `all`.
     pub fn of_process(&self, process: ProcessId) -> Option<usize> {
         Some(*self.of_process.get(process.get()?)? as usize)
     }
 
-    /// The clock domain of a recording, as a place in `domains`.
+    /// The clock domain of a recording, as an index into `domains`.
     pub fn domain_of(&self, recording: usize) -> usize {
         self.domain_of[recording] as usize
     }
 
-    /// Whether work of a process counts as work of a rank; work of no known process does.
+    /// Whether work of a process counts as work of a rank; work without a known process does.
     pub fn counts(&self, process: ProcessId) -> bool {
         self.of_process(process).is_none_or(|recording| self.all[recording].is_rank)
     }

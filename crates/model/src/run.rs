@@ -1,4 +1,4 @@
-//! A run: the trace with its classes, sites and stages, found once for every analysis that asks.
+//! A run: the trace with its classes, sites and stages, computed once for all analyses.
 
 use trace::{MemoryCopies, RowRef, StrId, Table, Trace};
 
@@ -17,25 +17,25 @@ pub struct Run<'a> {
     pub classes: Classes,
     /// Where GPU work comes from.
     pub attribution: Attribution,
-    /// Which stage it belongs to.
+    /// Stage and step of GPU work.
     pub stages: Stages,
     /// What its calls do.
     pub calls: Calls,
-    /// The recordings it is made of.
+    /// The recordings in the trace.
     pub recordings: Recordings,
     /// Rows below this share of their stage's GPU time are left out.
     pub min_share_pct: f64,
     /// All GPU work.
     pub work: GpuWork,
-    /// The rows of GPU work that are looked at, in time order: kernels, copies and fills.
+    /// The selected rows of GPU work, in time order: kernels, copies and fills.
     pub rows: Vec<RowRef>,
-    /// By row of `kernels` and of `memory_copies`: its place in `work`.
+    /// By row of `kernels` and of `memory_copies`: its index in `work`.
     places: [Vec<u32>; 2],
-    /// What the caller knows of the program, which wins over what the trace shows.
+    /// What the caller knows about the program; overrides what the trace shows.
     pub program: KnownProgram,
 }
 
-/// What a caller may know of the program that was traced.
+/// What a caller may know about the traced program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KnownProgram {
     /// `sglang`, `vllm` …
@@ -69,7 +69,7 @@ impl<'a> Run<'a> {
             || stages.learn(trace, Some(&attribution)),
             || classes.refine(trace, &attribution, &questions),
         );
-        // Captures beside a run tell where its kernels come from; their own work is none of the run's.
+        // Captures next to a run show where its kernels come from; their own work does not belong to the run.
         let counts = |place: &usize| recordings.counts(work.process(*place));
         let rows = (0..work.len()).filter(counts).map(|place| work.row_ref(place)).collect();
         let mut places = [vec![0; trace.kernels.len()], vec![0; trace.memory_copies.len()]];
@@ -92,7 +92,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// The same with stages told by patterns of the user's own, tried before the built-in ones.
+    /// Adds the user's own stage patterns, tried before the built-in ones.
     pub fn with_stage_patterns(mut self, patterns: &StagePatterns) -> Self {
         if !patterns.is_empty() {
             self.stages = Stages::with(self.trace, Some(&self.attribution), patterns);
@@ -115,7 +115,7 @@ impl<'a> Run<'a> {
         end - start
     }
 
-    /// Its name as the trace has it.
+    /// Its name in the trace.
     pub fn name(&self, row: RowRef) -> StrId {
         match row.get() {
             Some((Table::Kernels, i)) => self.trace.kernels.name[i],
@@ -124,7 +124,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Its place in [`Run::work`].
+    /// Its index in [`Run::work`].
     pub fn place(&self, row: RowRef) -> Option<usize> {
         let place = match row.get()? {
             (Table::Kernels, i) => self.places[0].get(i),
@@ -134,12 +134,12 @@ impl<'a> Run<'a> {
         place.map(|&place| place as usize)
     }
 
-    /// The call that launched it, as a row of `regions`: a look-up, where the links of the trace are searched.
+    /// The call that launched it, as a row of `regions`: from a look-up, not a search of the links.
     pub fn launch_of(&self, row: RowRef) -> Option<usize> {
         self.work.launch_of(self.place(row)?)
     }
 
-    /// The rank it belongs to, when known.
+    /// The rank it belongs to, if known.
     pub fn rank(&self, row: RowRef) -> Option<u32> {
         self.trace.rank_of(self.work.process(self.place(row)?))
     }

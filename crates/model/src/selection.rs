@@ -1,42 +1,42 @@
-//! Which part of a run is looked at: one rank, one stage, the steady state.
+//! Which part of a run to analyse: one rank, one stage, the steady state.
 
 use trace::RowRef;
 
 use crate::Run;
 use crate::stages::Stage;
 
-/// What to look at; all of it by default.
+/// What to analyse; everything by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// Only this rank, where one file holds several.
+    /// Only this rank, if one file holds several.
     pub rank: Option<u32>,
     /// Only this stage.
     pub stage: Option<Stage>,
-    /// Without the steps before the run settled.
+    /// Leaves out the steps before the run settled.
     pub skip_warm_up: bool,
 }
 
-/// Why nothing is left to look at.
+/// Why the selection is empty.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NothingSelected {
     /// The trace has no GPU work at all.
-    #[error("there is no GPU work in {files}")]
+    #[error("no GPU work in {files}")]
     NoGpuWork {
         /// The files, as the user named them.
         files: String,
     },
-    /// None of the stage that was asked for.
-    #[error("there is no GPU work of stage `{stage}`; the run has {present}")]
+    /// No work in the requested stage.
+    #[error("no GPU work in stage `{stage}`; stages in this run: {present}")]
     NotInStage {
-        /// Asked for.
+        /// The requested stage.
         stage: &'static str,
-        /// What there is.
+        /// The stages in the trace.
         present: String,
     },
 }
 
 impl Run<'_> {
-    /// Leaves out what was not asked for; gives remarks for the reader.
+    /// Drops everything outside the selection; returns notes for the reader.
     pub fn select(&mut self, selection: &Selection) -> Result<Vec<String>, NothingSelected> {
         let mut notes = Vec::new();
         let files = self.trace.sources.iter().map(|source| format!("`{}`", source.path));
@@ -51,10 +51,10 @@ impl Run<'_> {
             let before = self.rows.len();
             self.keep(|run, row| !run.stages.is_warm_up(row));
             notes.push(match self.stages.warm_up_steps() {
-                0 => "no step looks like warm-up: nothing is left out".into(),
+                0 => "no warm-up steps found: nothing left out".into(),
                 steps => {
                     format!(
-                        "{steps} warm-up steps with {} pieces of GPU work left out",
+                        "left out {steps} warm-up steps with {} kernels and copies",
                         before - self.rows.len()
                     )
                 }

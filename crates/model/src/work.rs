@@ -1,4 +1,4 @@
-//! GPU work, once for all analyses: kernels, copies and fills in time order, by GPU and by stream, with their launches.
+//! GPU work for all analyses: kernels, copies and fills in time order, by GPU and by stream, with launches.
 //!
 //! Cost: one pass over the tables and the links; columns, and a look-up per row only for its GPU and stream.
 
@@ -12,7 +12,7 @@ use crate::launches::launch_rows;
 use crate::names;
 use crate::recordings::Recordings;
 
-/// Kernels by which ROCclr copies, as rocprofv3 and ROCm up to 7.1 record them: copies in a timeline.
+/// ROCclr's copy kernels, as rocprofv3 and ROCm up to 7.1 record them: a timeline shows them as copies.
 const COPY_KERNELS: &[&str] = &["__amd_rocclr_copy", "MEMORY_COPY_"];
 
 /// No row.
@@ -34,28 +34,28 @@ pub enum WorkClass {
 /// One GPU of one recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gpu {
-    /// The recording, as a place in [`Recordings::all`].
+    /// The recording, as an index into [`Recordings::all`].
     pub recording: Option<usize>,
-    /// Its rank, where the input tells.
+    /// Its rank, if the input records it.
     pub rank: Option<u32>,
-    /// The device; none where the input does not tell.
+    /// The device; `NONE` if the input does not record it.
     pub agent: AgentId,
-    /// Whether its work counts as that of a rank; see [`Recordings::counts`].
+    /// Whether its work counts as work of a rank; see [`Recordings::counts`].
     pub is_rank: bool,
-    /// `agent 1`; `node1 · rank 3 · agent 1` where there are several recordings, as far as they differ.
+    /// `agent 1`; with several recordings `node1 · rank 3 · agent 1`, as far as they differ.
     pub label: String,
     /// Its work in time order.
     pub work: Vec<u32>,
 }
 
-/// A stream, or a queue or a GPU where streams are not recorded: its work runs in order.
+/// A stream, or a queue or GPU if streams are not recorded: its work runs in order.
 #[derive(Clone, Debug)]
 pub struct Stream {
     /// The process.
     pub process: ProcessId,
-    /// The device; none where the input does not tell.
+    /// The device; `NONE` if the input does not record it.
     pub agent: AgentId,
-    /// Its id, where it is a stream.
+    /// Its id, if it is a stream.
     pub stream: StreamId,
     /// The first queue it used.
     pub queue: QueueId,
@@ -68,7 +68,7 @@ pub struct Stream {
 /// All GPU work of a trace in time order.
 #[derive(Clone, Debug, Default)]
 pub struct GpuWork {
-    /// Row of `kernels`, or of `memory_copies` where `is_copy_row` is set.
+    /// Row of `kernels`, or of `memory_copies` if `is_copy_row` is set.
     pub row: Vec<u32>,
     /// Whether it is a row of `memory_copies`.
     pub is_copy_row: Vec<bool>,
@@ -76,15 +76,15 @@ pub struct GpuWork {
     pub start: Vec<Ns>,
     /// Nanosecond after the last; before the first only in damaged rows, which the trace's health reports.
     pub end: Vec<Ns>,
-    /// Its name as the trace has it.
+    /// Its name in the trace.
     pub name: Vec<StrId>,
     /// What the GPU does.
     pub class: Vec<WorkClass>,
-    /// Place in `gpus`.
+    /// Index into `gpus`.
     pub gpu: Vec<u32>,
-    /// Place in `streams`.
+    /// Index into `streams`.
     pub stream: Vec<u32>,
-    /// Row of `regions` of the call that launched it; `u32::MAX` where that is not known.
+    /// Row of `regions` of the call that launched it; `u32::MAX` if unknown.
     pub launch: Vec<u32>,
     /// Whether it is part of a replayed graph.
     pub replayed: Vec<bool>,
@@ -119,12 +119,12 @@ impl GpuWork {
         builder.finish()
     }
 
-    /// How many pieces there are.
+    /// Number of pieces of work.
     pub fn len(&self) -> usize {
         self.row.len()
     }
 
-    /// Whether there is none.
+    /// Whether there is no work.
     pub fn is_empty(&self) -> bool {
         self.row.is_empty()
     }
@@ -151,7 +151,7 @@ impl GpuWork {
     }
 }
 
-/// Shows the rows of `kernels` and `memory_copies` whose process is wanted, in time order.
+/// Calls back with the rows of `kernels` and `memory_copies` of the wanted processes, in time order.
 pub(crate) fn in_time_order(
     trace: &Trace,
     wanted: impl Fn(ProcessId) -> bool,
@@ -176,11 +176,11 @@ pub(crate) fn in_time_order(
     }
 }
 
-/// What kernels of a name do, each name asked once.
+/// The class of kernels by name, each name looked up once.
 pub(crate) struct KernelClasses<'a> {
     trace: &'a Trace,
     classes: &'a Classes,
-    /// By string id, once a kernel of that name was met.
+    /// By string id, once a kernel with that name was met.
     of_name: Vec<Option<WorkClass>>,
 }
 
@@ -203,7 +203,7 @@ pub(crate) fn copy_class(kind: CopyKind) -> WorkClass {
     if kind == CopyKind::Fill { WorkClass::Fill } else { WorkClass::Copy }
 }
 
-/// What kernels of a name do.
+/// The class of kernels with this name.
 pub fn kernel_class(trace: &Trace, classes: &Classes, name: StrId) -> WorkClass {
     let text = names::demangle(trace.strings.get(name));
     if COPY_KERNELS.iter().any(|copy| text.starts_with(copy)) {
@@ -215,10 +215,10 @@ pub fn kernel_class(trace: &Trace, classes: &Classes, name: StrId) -> WorkClass 
     }
 }
 
-/// Streams by number: the process, then what tells them apart.
+/// Key of a stream's number: the process, then what distinguishes its streams.
 type StreamKey = (ProcessId, u32, u32, u32);
 
-/// What a row says of its stream: process, GPU, stream, queue, and the GPU's number.
+/// What a row records about its stream: process, GPU, stream, queue, and the GPU's number.
 type StreamFacts = (ProcessId, AgentId, StreamId, QueueId, u32);
 
 struct Builder<'a> {
@@ -230,7 +230,7 @@ struct Builder<'a> {
     /// The GPUs whose kernels name a stream.
     agents_of_stream: Map<StreamId, Vec<AgentId>>,
     stream_numbers: Map<StreamKey, u32>,
-    /// Neighbours are often of one stream.
+    /// Neighbours are often on one stream.
     last_stream: Option<(StreamFacts, u32)>,
     work: GpuWork,
 }
@@ -291,7 +291,7 @@ impl<'a> Builder<'a> {
         let class = copy_class(copies.kind[row]);
         let (process, agent) = (copies.process[row], copy_agent(self.trace, row));
         let gpu = self.gpus.number(process, agent);
-        // Copies go where the kernels of their stream do, which name only their own GPU.
+        // Copies join the kernels of their stream, which name only their own GPU.
         let on_stream = match self.agents_of_stream.get(&copies.stream[row]) {
             Some(agents) => {
                 let ends = [copies.dst[row], copies.src[row]];
@@ -366,7 +366,7 @@ impl<'a> Builder<'a> {
             let label = match (known_stream, known_queue) {
                 (Some(stream), _) => format!("stream {}", stream.id),
                 (None, Some(queue)) => format!("queue {}", queue.id),
-                (None, None) => "a stream that is not recorded".into(),
+                (None, None) => "unknown stream".into(),
             };
             self.work.streams.push(Stream { process, agent, stream, queue, label, work: Vec::new() });
         }
@@ -383,7 +383,7 @@ impl<'a> Builder<'a> {
         for gpu in &mut self.work.gpu {
             *gpu = number[*gpu as usize];
         }
-        // Work that another GPU took over is in its list only once all are gone through.
+        // Work that moved to another GPU belongs in that GPU's list.
         if number.len() > self.work.gpus.len() {
             self.work.gpus.iter_mut().for_each(|gpu| gpu.work.clear());
             for (place, &gpu) in self.work.gpu.iter().enumerate() {
@@ -394,12 +394,12 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// The GPUs of a trace, numbered as they are met.
+/// The GPUs of a trace, numbered in order of appearance.
 pub(crate) struct Gpus<'a> {
     trace: &'a Trace,
     recordings: &'a Recordings,
     numbers: Map<(ProcessId, AgentId), u32>,
-    /// Neighbours are often of one GPU.
+    /// Neighbours are often on one GPU.
     last: Option<((ProcessId, AgentId), u32)>,
     found: Vec<Gpu>,
 }
@@ -409,9 +409,9 @@ impl<'a> Gpus<'a> {
         Self { trace, recordings, numbers: Map::default(), last: None, found: Vec::new() }
     }
 
-    /// The number of the GPU that a process names.
+    /// The number of the GPU of a process and agent.
     pub fn number(&mut self, process: ProcessId, agent: AgentId) -> u32 {
-        // An agent is one recording's view of a device; without an agent the process tells GPUs apart.
+        // An agent is one recording's view of a device; without an agent, GPUs are told apart by process.
         let apart = if agent.is_some() { ProcessId::NONE } else { process };
         if let Some((key, gpu)) = self.last
             && key == (apart, agent)
@@ -434,7 +434,7 @@ impl<'a> Gpus<'a> {
         number
     }
 
-    /// The GPUs in order with their labels, and the place of each number among them: work that names no GPU goes to the
+    /// The GPUs in order with their labels, and the new index of each number: work without a GPU goes to the
     /// only GPU of its recording.
     pub fn finish(self) -> (Vec<Gpu>, Vec<u32>) {
         let Self { trace, recordings, found: gpus, .. } = self;
@@ -474,13 +474,13 @@ impl<'a> Gpus<'a> {
 }
 
 impl Gpu {
-    /// The device's number on its machine, where the input tells.
+    /// The device's number on its machine, if the input records it.
     pub fn agent_index(&self, trace: &Trace) -> Option<i64> {
         trace.agents.get(self.agent.get()?)?.absolute_index.get()
     }
 }
 
-/// What tells a GPU from those of other recordings, or its rank, and its number.
+/// Names a GPU by what differs from other recordings, or by rank, and by its number.
 fn gpu_label(trace: &Trace, gpu: &Gpu, recording: &str) -> String {
     if !recording.is_empty() {
         let agent = gpu.agent_index(trace).map(|agent| format!("agent {agent}"));

@@ -55,7 +55,7 @@ impl Maker {
         row
     }
 
-    /// A call with a correlation of its own; a launch names its kernel as the reader gives it, in JSON.
+    /// A call with its own correlation id; a launch names its kernel as the reader gives it, in JSON.
     fn call(&mut self, name: &str, kernel: &str, at: i64) -> usize {
         let row = self.region("cuda_runtime", name, at, at + 1);
         self.correlation += 1;
@@ -83,7 +83,7 @@ impl Maker {
         self.trace.kernels.push(kernel);
     }
 
-    /// A launch and its kernel, ten thousand later.
+    /// A launch and its kernel, which starts 10 000 later.
     fn eager(&mut self, name: &str, at: i64) {
         self.call("hipLaunchKernel", "", at);
         self.kernel(name, self.correlation, 0, 10_000 + at, Graph::Direct);
@@ -128,19 +128,19 @@ fn the_op_is_found_by_id_and_else_by_what_encloses_the_launch() {
     let mut made = Maker::new();
     made.op("aten::linear", 7, 0, 100);
     made.op("aten::mm", 8, 10, 90);
-    // Says op 7 although it lies in op 8: the id wins.
+    // Has the id of op 7 although it is inside op 8: the id decides.
     let by_id = made.call("hipLaunchKernel", "", 20);
     made.trace.regions.external[by_id] = OptI64::some(7);
     made.kernel("a", made.correlation, 0, 1000, Graph::Direct);
     // No id: the innermost op around it.
     made.eager("b", 30);
-    // An id that two ops have names none.
+    // An id that two ops have matches neither.
     made.op("aten::x", 9, 200, 300);
     made.op("aten::y", 9, 210, 290);
     let twice = made.call("hipLaunchKernel", "", 220);
     made.trace.regions.external[twice] = OptI64::some(9);
     made.kernel("c", made.correlation, 0, 20_000, Graph::Direct);
-    // No launch in the trace, but the op's id; and nothing at all.
+    // No launch in the trace, but the op's id; then neither.
     made.kernel("d", 5, 0, 30_000, Graph::Direct);
     made.trace.kernels.external[3] = OptI64::some(8);
     made.kernel("e", 6, 0, 40_000, Graph::Direct);
@@ -311,7 +311,7 @@ fn a_poor_match_falls_back_to_names_with_their_share_as_confidence() {
     assert_eq!(found.text(sites[1].leaf), "m.py(1): f");
     assert_eq!(sites[1].confidence_pct, 60);
     assert_eq!((found.text(sites[0].leaf), sites[0].confidence_pct), ("m.py(3): h", 90));
-    // A name that the mapping does not have keeps its graph's launch and is not guessed.
+    // A name that is not in the mapping keeps its graph's launch and is not guessed.
     assert_eq!((sites[3].source, sites[3].is_located()), (Source::GraphLaunch, false));
     let join = found.join.unwrap();
     assert_eq!((join.by_position, join.by_name, join.names, join.shared_names), (0, 5, 4, 3));
@@ -328,7 +328,7 @@ fn another_model_is_refused() {
     assert_eq!(error, Error::DifferentModels { shared: 1, names: 4 });
     assert_eq!(
         error.to_string(),
-        "the mapping trace is of another model: it has 1 of the 4 kernel names to be located"
+        "the mapping trace is from a different model: it has only 1 of the 4 kernel names to locate"
     );
 }
 

@@ -66,7 +66,7 @@ fn categories_and_backends_agree_with_the_labels() {
     assert!(disagreements.is_empty(), "new disagreements, to be argued:\n{}", disagreements.join("\n"));
 }
 
-/// Share of time that no rule knows, by list.
+/// Share of time that no rule matches, by list.
 fn other_shares(prefixes: &[&str], platform: Platform) -> Option<BTreeMap<String, (f64, Vec<String>)>> {
     let data = data()?;
     let classifier = Classifier::builtin().on(platform);
@@ -117,7 +117,7 @@ fn little_is_other_on_cuda() {
     let Some(mut shares) = other_shares(&["h100__", "hta_"], Platform::Cuda) else { return };
     shares.remove("hta_amd_trace__mi250_minitoy_train_ROCm6_2_kineto.tsv");
     for (file, (share, names)) in shares {
-        // Early Inductor's `triton__0d1d…` names no ops, and torch's `spin_kernel` only waits, for tests.
+        // Early Inductor's `triton__0d1d…` names no ops, and torch's `spin_kernel` only waits in tests.
         let honest = |name: &String| name.starts_with("triton__") || name.contains("spin_kernel");
         assert!(share <= 2.0 || names.iter().all(honest), "{share:.2} % of {file} is other: {names:?}");
     }

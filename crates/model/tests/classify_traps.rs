@@ -33,7 +33,7 @@ fn words_inside_words_do_not_decide() {
             "void paged_attention_ll4mi_reduce_kernel<__hip_bfloat16, __hip_bfloat16, 128, 128, 256, 3, false>(__hip_bfloat16*)",
             Category::Attention,
         ),
-        // `attention`, `fmha`, `moe` of kernels that Inductor's kernels prepare
+        // `attention`, `fmha`, `moe` in kernels that Inductor's kernels prepare
         ("triton_poi_fused_cat_scaled_dot_product_flash_attention_view_3", Category::Memory),
         (
             "triton_poi_fused__to_copy_add_cat_fmha_v3_fwd_mul_neg_stack_unbind_unsqueeze_view_14",

@@ -1,4 +1,4 @@
-//! Lost kernels are found, and complete traces raise no alarm: a sweep over simulated runs of which the truth is known.
+//! Finds lost kernels, and raises no alarm on complete traces: a sweep over simulated runs.
 
 use std::path::Path;
 
@@ -7,19 +7,19 @@ use rocm_perf_model::completeness::{Completeness, Evidence};
 use synth::{GenerateOptions, Generated, Loss, LossKind, Options, OutputFormat, Scenario};
 use trace::{Needs, Status, Trace};
 
-/// Scenarios that have something to lose of each kind, and how many steps of them.
+/// Scenarios with something to lose of each kind, and their number of steps.
 const GRAPHS: [(&str, u64); 3] = [("serving", 6), ("clean-replay", 4), ("tiny-kernels", 6)];
 const EAGER: [(&str, u64); 4] = [("clean", 6), ("launch-bound", 4), ("eager", 4), ("serialised-streams", 6)];
 const STREAMS: [(&str, u64); 3] = [("training", 2), ("serialised-streams", 8), ("exposed-communication", 6)];
 const RANKS: [(&str, u64); 3] = [("training", 2), ("clean-ranks", 4), ("straggler", 4)];
 
-/// The first seed of a sweep; `COMPLETENESS_SEED` draws runs that nobody has looked at.
+/// The first seed of a sweep; set `COMPLETENESS_SEED` for runs that nobody has looked at.
 fn first_seed() -> u64 {
     std::env::var("COMPLETENESS_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0)
 }
 
 fn generate(folder: &Path, scenario: &str, steps: u64, seed: u64, lose: Vec<Loss>) -> Generated {
-    // Neighbouring seeds are of other kinds and scenarios; each meets both formats.
+    // Neighbouring seeds differ in kind and scenario; each kind meets both formats.
     let format =
         if (seed / 4 + seed / 12).is_multiple_of(2) { OutputFormat::Rocpd } else { OutputFormat::Torch };
     let options = GenerateOptions {
@@ -78,7 +78,7 @@ fn losses_of_every_kind_are_found_and_their_time_is_within_its_bounds() {
     println!("{found} found, {within} within bounds, {close} within 25 %, of {runs}");
     assert!(found >= 99, "found {found} of {runs}");
     assert!(within >= 95, "within bounds {within} of {runs}");
-    // Bounds that hold because they are far apart would be of no use.
+    // Bounds that hold only because they are far apart are useless.
     assert!(close >= 85, "close to the truth {close} of {runs}");
 }
 
@@ -130,7 +130,7 @@ fn unfinished(launches: &[(i64, &[(&str, i64)])]) -> Trace {
 }
 
 const WHOLE: &[(&str, i64)] = &[("a", 10), ("b", 20), ("c", 30), ("d", 40)];
-/// Without `d`, and without a gap that would tell.
+/// Without `d`, and without a gap to show it.
 const CUT: &[(&str, i64)] = &[("a", 10), ("b", 20), ("c", 30)];
 /// Without `b` and `c`, where they would have run.
 const HOLLOW: &[(&str, i64)] = &[("a", 10), ("d", 40)];
@@ -164,7 +164,7 @@ fn a_graph_of_copies_beside_one_graph_of_kernels_ended_the_program() {
 fn a_smaller_graph_with_a_number_of_its_own_has_lost_nothing() {
     let two = Completeness::of(&replays(&[(7, WHOLE), (8, HOLLOW), (7, WHOLE), (8, HOLLOW), (7, WHOLE)]));
     assert_eq!(two.missing, []);
-    // By their gaps alone they were part of the larger graph.
+    // By their gaps alone they would be part of the larger graph.
     let one = Completeness::of(&replays(&[(7, WHOLE), (7, HOLLOW), (7, WHOLE), (7, HOLLOW), (7, WHOLE)]));
     assert_eq!(one.missing.len(), 1);
 }
@@ -191,7 +191,7 @@ fn the_same_loss_in_every_replay_cannot_be_judged_without_a_capture() {
 
 #[test]
 fn replays_that_all_lost_other_kernels_are_found_though_none_is_whole() {
-    // Each loss leaves another launch whole.
+    // Each loss leaves a different launch whole.
     let lose = vec![Loss { kind: LossKind::Graph, share: 0.75 }, Loss { kind: LossKind::Graph, share: 0.75 }];
     let (generated, trace) = run("serving", 9, 5, lose);
     let complete = Completeness::of(&trace);

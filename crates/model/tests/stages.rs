@@ -83,7 +83,7 @@ fn the_innermost_annotation_around_the_launch_decides() {
     run.launch(0, 20, 1);
     run.launch(0, 60, 1);
     run.launch(0, 250, 1);
-    // A helper thread launches for the step that runs; outside all steps the file's label decides.
+    // A helper thread launches for the current step; outside all steps the file's label decides.
     run.launch(1, 270, 1);
     run.launch(1, 400, 1);
     let (trace, stages) = run.stages();
@@ -120,7 +120,7 @@ fn loops_of_the_profiler_number_steps_and_tell_no_stage() {
 #[test]
 fn leading_slow_or_small_steps_are_warm_up() {
     let mut run = Run::new("x.json");
-    // Small batch, slow, then settled; a late slow step is no warm-up.
+    // Small batch, slow, then settled; a late slow step is not warm-up.
     for (step, (batch, duration)) in
         [(8, 50), (32, 900), (32, 100), (32, 105), (32, 100), (32, 800), (32, 99)].into_iter().enumerate()
     {
@@ -166,7 +166,7 @@ fn replayed_layers_of_a_real_step_are_counted() {
     let kernels: Vec<usize> = rows.iter().filter_map(|row| row.row_of(trace::Table::Kernels)).collect();
     let names: Vec<u32> = kernels.iter().map(|&k| trace.kernels.name[k].0).collect();
     let layers = layers(&names).unwrap();
-    // Qwen3-8B has 36 layers of 15 kernels; where the first begins is a matter of rotation.
+    // Qwen3-8B has 36 layers of 15 kernels; the start of the first one is arbitrary.
     assert_eq!(layers.period, 15);
     assert!((35..=36).contains(&layers.count), "{layers:?}");
 }

@@ -10,7 +10,7 @@ use trace::{OptI64, StrId, Trace};
 
 /// Strings of up to this many bytes are part of their view.
 const INLINE: usize = 12;
-/// Views count bytes from the start of a buffer with 31 bits.
+/// Views store offsets in 31 bits.
 const MOST_BYTES: usize = i32::MAX as usize;
 
 /// Columns of one table, in order.
@@ -20,10 +20,10 @@ pub struct Columns<'t> {
     columns: Vec<(&'static str, ArrayRef)>,
 }
 
-/// Keeps a trace as long as somebody uses its memory.
+/// Keeps a trace alive while its memory is in use.
 struct Owner(#[allow(dead_code)] Arc<Trace>);
 
-/// Every string of a trace as a view, and the memory they look at.
+/// Every string of a trace as a view, and the memory that the views refer to.
 struct Texts {
     views: Vec<u128>,
     buffers: Arc<[Buffer]>,
@@ -43,7 +43,7 @@ impl<'t> Columns<'t> {
         self
     }
 
-    /// Measured values: the trace's own memory; not a number stays what it is.
+    /// Measured values: the trace's own memory; NaN stays NaN.
     pub fn real(mut self, name: &'static str, values: &'t [f64]) -> Self {
         let buffer = borrowed(self.trace, values.as_ptr().cast(), std::mem::size_of_val(values));
         let array = Float64Array::new(ScalarBuffer::new(buffer, 0, values.len()), None);
@@ -62,7 +62,7 @@ impl<'t> Columns<'t> {
         self
     }
 
-    /// Names; the empty one stands for none.
+    /// Names; the empty one stands for null.
     pub fn text(self, name: &'static str, values: &[StrId]) -> Self {
         let values = values.iter().copied();
         self.text_of(name, values)
@@ -73,7 +73,7 @@ impl<'t> Columns<'t> {
         let values = values.map(|id| (self.texts.views[id.0 as usize], !id.is_empty()));
         let (views, known): (Vec<u128>, Vec<bool>) = values.unzip();
         let nulls = known.contains(&false).then(|| NullBuffer::from(known));
-        // SAFETY: each view was made from a string of the trace, and looks at the buffer that holds it.
+        // SAFETY: each view was made from a string of the trace, and refers to the buffer that holds it.
         let array = unsafe {
             StringViewArray::new_unchecked(ScalarBuffer::from(views), Arc::clone(&self.texts.buffers), nulls)
         };
@@ -99,7 +99,7 @@ impl Texts {
         let text = trace.strings.text();
         let mut views = Vec::with_capacity(trace.strings.len());
         let mut buffers = Vec::new();
-        // A buffer begins with a string and ends before the one that would be too far from there.
+        // A buffer begins with a string and ends before the first string that is out of reach from there.
         let (mut start, mut end) = (0, 0);
         for string in trace.strings.iter() {
             if end + string.len() - start > MOST_BYTES {
@@ -114,7 +114,7 @@ impl Texts {
     }
 }
 
-/// A string as Arrow's views have it: its length and itself, or its length, its beginning and where it is.
+/// A string as an Arrow view: its length and text, or its length, prefix and position.
 fn view(string: &str, buffer: usize, offset: usize) -> u128 {
     let bytes = string.as_bytes();
     let mut view = [0; 16];
@@ -133,6 +133,6 @@ fn view(string: &str, buffer: usize, offset: usize) -> u128 {
 fn borrowed(trace: &Arc<Trace>, start: *const u8, bytes: usize) -> Buffer {
     let start = NonNull::new(start.cast_mut()).unwrap_or(NonNull::<u64>::dangling().cast());
     let owner = Arc::new(Owner(Arc::clone(trace)));
-    // SAFETY: the memory is a column or the text of the trace, which nobody changes or frees while the owner holds it.
+    // SAFETY: the memory is a column or text of the trace, which stays unchanged while the owner holds it.
     unsafe { Buffer::from_custom_allocation(start, bytes, owner) }
 }

@@ -9,7 +9,7 @@ use crate::words;
 pub enum Failed {
     /// The request failed.
     Request(Failure),
-    /// Statements of the user's are wrong.
+    /// The user's SQL is wrong.
     Sql(Failure),
     /// A file changed after it was opened.
     Changed(Failure),

@@ -1,4 +1,4 @@
-//! A handle on inputs that were opened: what to read, which part of it, and what was read so far.
+//! A handle on opened inputs: what to read, which part of it, and what was read so far.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,21 +23,21 @@ use crate::table::ArrowTable;
 use crate::tables;
 use crate::work::work;
 
-/// Inputs that were opened, and the part of them to look at. Nothing is read before something is asked.
+/// Opened inputs, and the selected part of them. Nothing is read until a result is requested.
 #[pyclass(frozen, module = "rocm_perf._rocm_perf")]
 pub struct Handle {
     input: Input,
-    /// Whether tables of the trace have Python frames.
+    /// Whether tables of the trace include Python frames.
     python_frames: bool,
     files: FileStates,
     kept: Arc<Kept>,
     opened: Mutex<Opened>,
 }
 
-/// How files of a report look.
+/// Appearance of saved reports.
 const LOOK: Look = Look { theme: Theme::Light, scale: 2.0, rows: None };
 
-/// The architecture that answers are for, unless the caller says another.
+/// The architecture that answers are for, unless the caller gives another one.
 fn target(arch: Option<String>) -> Option<String> {
     arch.or_else(|| Some(TARGET_ARCH.to_string()))
 }
@@ -62,7 +62,7 @@ impl Handle {
         Ok(Self { input, python_frames, files, kept: Arc::default(), opened: Mutex::default() })
     }
 
-    /// The same inputs, another part of them; what was read is shared.
+    /// The same inputs with another selection; data that was read is shared.
     fn select(&self, part: &Bound<'_, PyDict>) -> Result<Self, Failed> {
         let input = Input { filters: filters(self.input.filters.clone(), Some(part))?, ..self.input.clone() };
         let (files, kept) = (self.files.clone(), Arc::clone(&self.kept));
@@ -92,7 +92,7 @@ impl Handle {
         };
         let made = work(py, Some(Arc::clone(&self.kept)), move |observer| {
             let trace = input.read(&needs, observer)?;
-            let known = || tables::NAMES.join(", ");
+            let known = || trace::COLUMNAR_TABLES.join(", ");
             tables::batch(&trace, &name).ok_or_else(|| {
                 Failure::input(format!("there is no table `{name}`"))
                     .with_help(format!("it is one of {}", known()))
@@ -332,7 +332,7 @@ impl Handle {
     #[pyo3(signature = (compare = None))]
     fn memory(&self, py: Python<'_>, compare: Option<PathBuf>) -> Result<NativeReport, Failed> {
         self.ask(py, move |mut input, observer| {
-            // The window is one of the record of allocations, which may have a clock of its own.
+            // The window refers to the allocation record, which may have its own clock.
             let edges = (input.filters.start.take(), input.filters.end.take());
             let moment = |edge| match edge {
                 Some(Edge::At(moment)) => Ok(Some(moment)),

@@ -6,9 +6,9 @@
 //!                    Arrow PyCapsules (polars, pandas …) ◄┘ columns of the trace, not copied
 //! ```
 //!
-//! Python sees typed objects that are made in `python/rocm_perf`; here are handles on traces, reports, tables and SQL
-//! sessions. Work runs on a thread of its own while the calling thread waits without the interpreter's lock, looks for
-//! Ctrl-C and shows progress.
+//! Python sees typed objects that are defined in `python/rocm_perf`; here are handles on traces, reports,
+//! tables and SQL sessions. Work runs on a separate thread while the calling thread waits without the
+//! interpreter's lock, checks for Ctrl-C and shows progress.
 
 mod columns;
 mod failure;

@@ -91,7 +91,7 @@ impl NativeReport {
         Some(render::html_fragment(&self.only(name)?, rows))
     }
 
-    /// Writes the report to a file; its ending tells the format.
+    /// Writes the report to a file; the extension selects the format.
     fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failed> {
         py.detach(|| save(&self.0, &path)).map_err(Failed::from)
     }
@@ -104,7 +104,7 @@ impl NativeReport {
 }
 
 impl NativeReport {
-    /// A report with remedies in the words of Python.
+    /// A report whose remedies are given as Python calls.
     pub fn of(mut report: Report) -> Self {
         // When only a part of the trace was read, say so first.
         let part = report.health.iter().filter(|check| check.id == "selection");
@@ -125,7 +125,7 @@ fn limited(report: &Report, rows: usize) -> Report {
     report
 }
 
-/// A table as Arrow: whole numbers, numbers or text, as its cells are; absent cells are null.
+/// A table as Arrow: integers, floats or text, like its cells; absent cells are null.
 fn batch(table: &Table) -> RecordBatch {
     let column = |at: usize| -> ArrayRef {
         let cells = || table.rows.iter().map(move |row| &row[at]);

@@ -1,4 +1,4 @@
-//! Questions about several runs: what changed, and what the ranks of a job tell together.
+//! Questions about several runs: what changed, and what the ranks of a job show together.
 
 use std::path::PathBuf;
 
@@ -59,7 +59,7 @@ fn one_of<T>(name: &str, value: &str, known: [(&str, T); 2]) -> Result<T, Failur
     found.ok_or_else(|| Failure::input(format!("`{name}={value}` should be {names}")))
 }
 
-/// What all ranks of a job tell together.
+/// Analyse all ranks of a job together.
 #[pyfunction]
 pub fn ranks(py: Python<'_>, paths: Vec<PathBuf>) -> Result<NativeReport, Failed> {
     let request = RanksRequest { paths };

@@ -11,7 +11,7 @@ use crate::failure::Failed;
 const NAMES: &str = "start, end, start_marker, end_marker, overlapping, kernel, category, agent, stream, rank, pid, \
                      stage, stage_pattern";
 
-/// Filters with what keyword arguments say; the rest is as it was.
+/// Applies keyword arguments to filters; the rest stays unchanged.
 pub fn filters(mut filters: Filters, given: Option<&Bound<'_, PyDict>>) -> Result<Filters, Failed> {
     let Some(given) = given else { return Ok(filters) };
     for (name, value) in given.iter() {

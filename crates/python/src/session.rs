@@ -24,7 +24,7 @@ pub struct Opened {
     asked: usize,
 }
 
-/// A session on inputs: the first statements read only what they name, later ones use a session with everything.
+/// A session on inputs: the first statements read only the tables they name, later ones use a full session.
 pub fn open(
     opened: &Mutex<Opened>,
     py: Python<'_>,

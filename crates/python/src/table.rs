@@ -65,7 +65,7 @@ impl ArrowTable {
         self.0.get_array_memory_size()
     }
 
-    /// Address of each column's values, to see that nobody copied them.
+    /// Address of each column's values, to check that they were not copied.
     fn addresses<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let addresses = PyDict::new(py);
         for (field, column) in self.0.schema().fields().iter().zip(self.0.columns()) {

@@ -12,29 +12,7 @@ use trace::{
 use crate::columns::Columns;
 use crate::table::batch_of;
 
-/// All tables.
-pub const NAMES: [&str; 18] = [
-    "kernels",
-    "memory_copies",
-    "memory_allocations",
-    "regions",
-    "counters",
-    "samples",
-    "syncs",
-    "collectives",
-    "args",
-    "links",
-    "agents",
-    "processes",
-    "threads",
-    "queues",
-    "streams",
-    "kernel_symbols",
-    "metadata",
-    "sources",
-];
-
-/// The table of that name; nothing where there is none.
+/// The table with that name; `None` if there is none.
 pub fn batch(trace: &Arc<Trace>, name: &str) -> Option<RecordBatch> {
     batch_of(match name {
         "kernels" => kernels(trace),
@@ -344,9 +322,9 @@ fn sources(trace: &Arc<Trace>) -> Made {
         .finish()
 }
 
-/// Numbers of rows and whose they are.
+/// Row ids, and the process, rank and node of each row.
 fn whose<'t>(trace: &'t Arc<Trace>, processes: &[ProcessId]) -> Columns<'t> {
-    // One answer for each process, not for each row.
+    // Looked up once for each process, not for each row.
     let known = |of: &dyn Fn(usize) -> Option<i64>| -> Vec<Option<i64>> {
         (0..trace.processes.len()).map(of).collect()
     };
@@ -393,7 +371,7 @@ fn agent_index(trace: &Trace, agent: AgentId) -> Option<i64> {
     agent.get().and_then(|agent| trace.agents[agent].absolute_index.get())
 }
 
-/// The `id` of an agent, and the number that people know it by.
+/// The `id` of an agent, and the number that users know it by.
 fn agent<'t>(
     trace: &'t Trace,
     columns: Columns<'t>,

@@ -1,8 +1,8 @@
-//! What to ask for instead, in the words of Python: arguments and methods of `rocm_perf`.
+//! What to ask for instead, in terms of Python: arguments and methods of `rocm_perf`.
 
 use app::{NextStep, Remedy};
 
-/// A remedy as a line of help; nothing where Python has no such thing.
+/// A remedy as a line of help; `None` if Python has no equivalent.
 pub fn words(remedy: &Remedy) -> Option<String> {
     let text = match remedy {
         Remedy::Advice(text) => return Some(text.clone()),
@@ -50,7 +50,7 @@ pub fn words(remedy: &Remedy) -> Option<String> {
     Some(text.into())
 }
 
-/// The call that looks closer at a finding.
+/// The call that shows more about a finding.
 fn look_closer(step: &NextStep) -> String {
     let of_kernel =
         |name: &str| format!("t.select(kernel={})", quoted(&format!("^{}$", app::exact_pattern(name))));
@@ -73,7 +73,7 @@ fn look_closer(step: &NextStep) -> String {
     }
 }
 
-/// A text as Python writes it.
+/// A text as a Python literal.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
 }

@@ -1,5 +1,5 @@
-//! Work on a thread of its own, while the calling thread waits without the interpreter's lock, looks for Ctrl-C, shows
-//! progress and passes warnings on.
+//! Runs work on a separate thread, while the calling thread waits without the interpreter's lock, checks for
+//! Ctrl-C, shows progress and passes warnings on.
 
 use std::any::Any;
 use std::ffi::CString;
@@ -21,9 +21,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// As much as a main thread usually has.
 const STACK: usize = 16 << 20;
 
-/// What both threads see.
+/// State that both threads share.
 #[derive(Default)]
-struct Shared<T> {
+struct Handover<T> {
     result: Mutex<Option<std::thread::Result<T>>>,
     is_done: Condvar,
 }
@@ -60,7 +60,7 @@ impl Observer for Caller {
     }
 }
 
-/// Runs a request and waits for it. Ctrl-C raises at once: the work ends at its next step, alone.
+/// Runs a request and waits for it. Ctrl-C raises at once; the thread then ends at its next step.
 pub fn work<T: Send + 'static>(
     py: Python<'_>,
     kept: Option<Arc<Kept>>,
@@ -69,7 +69,7 @@ pub fn work<T: Send + 'static>(
     interruptible(py, kept, || (), request)
 }
 
-/// The same where `interrupt` stops what does not look whether it is cancelled.
+/// Like `work`, but `interrupt` stops code that does not check whether it is cancelled.
 pub fn interruptible<T: Send + 'static>(
     py: Python<'_>,
     kept: Option<Arc<Kept>>,
@@ -77,7 +77,7 @@ pub fn interruptible<T: Send + 'static>(
     request: impl FnOnce(&dyn Observer) -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failed> {
     let caller = Arc::new(Caller { kept, ..Caller::default() });
-    let shared = Arc::new(Shared { result: Mutex::new(None), is_done: Condvar::new() });
+    let shared = Arc::new(Handover { result: Mutex::new(None), is_done: Condvar::new() });
     let (theirs, told) = (Arc::clone(&caller), Arc::clone(&shared));
     let started = std::thread::Builder::new().name("rocm-perf".into()).stack_size(STACK).spawn(move || {
         let result = std::panic::catch_unwind(AssertUnwindSafe(|| request(&*theirs)));
@@ -106,8 +106,8 @@ pub fn interruptible<T: Send + 'static>(
     }
 }
 
-impl<T> Shared<T> {
-    /// The result, once there is one; nothing after a tick.
+impl<T> Handover<T> {
+    /// The result, once it is ready; `None` after a tick.
     fn wait(&self) -> Option<std::thread::Result<T>> {
         let result = lock(&self.result);
         let waited = self.is_done.wait_timeout_while(result, TICK, |result| result.is_none());
@@ -115,7 +115,7 @@ impl<T> Shared<T> {
     }
 }
 
-/// Progress as Python shows it; what fails there is no failure of the request.
+/// Progress as Python shows it; a failure there does not fail the request.
 struct Shown {
     began: Instant,
     is_shown: bool,
@@ -160,7 +160,7 @@ fn said(panic: &(dyn Any + Send)) -> &str {
     owned.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("for an unknown reason")
 }
 
-/// The content of a lock; what a panicking thread left is whole enough here.
+/// Locks a mutex; data that a panicking thread left is good enough here.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

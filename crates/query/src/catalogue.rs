@@ -18,12 +18,12 @@ pub struct Relation {
 pub struct RelationColumn {
     /// Its name.
     pub name: String,
-    /// Its declared type; empty when it has none.
+    /// Its declared type; empty if it has none.
     pub declared: String,
 }
 
-/// Every table and view that a query may name, sorted. Names with `@` or a double underscore are the session's own
-/// parts of unions.
+/// Every table and view that a query may name, sorted. Names with `@` or a double underscore are the
+/// session's own parts of unions.
 pub(crate) fn list(connection: &Connection) -> rusqlite::Result<Vec<Relation>> {
     let mut names = connection.prepare(
         "SELECT name, min(type) FROM pragma_table_list
@@ -38,7 +38,7 @@ pub(crate) fn list(connection: &Connection) -> rusqlite::Result<Vec<Relation>> {
         let columns = columns
             .query_map([&name], |row| Ok(RelationColumn { name: row.get(0)?, declared: row.get(1)? }))?
             .collect::<Result<_, _>>();
-        // A view of the user's own may be broken; it is listed without columns.
+        // One of the user's own views may be broken; it is listed without columns.
         relations.push(Relation { name, kind, columns: columns.unwrap_or_default() });
     }
     Ok(relations)

@@ -17,10 +17,10 @@ pub enum Error {
         /// SQLite's reason.
         why: String,
     },
-    /// More databases than a part can be taken of.
-    #[error("cannot query a part of more than {most} databases at once")]
+    /// More databases than allowed for a part.
+    #[error("cannot query a window or filter of more than {most} databases at once")]
     TooManyForPart {
-        /// How many can be.
+        /// The limit.
         most: usize,
     },
     /// The SQL is wrong, or failed while it ran.
@@ -29,7 +29,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What to type or do next, when something helps.
+    /// What to type or do next, if something helps.
     pub fn help(&self) -> Option<String> {
         match self {
             Error::Input(error) => error.help().map(str::to_string),
@@ -45,7 +45,7 @@ impl Error {
 pub struct SqlError {
     /// SQLite's message.
     pub message: String,
-    /// Where, when it is known.
+    /// Where, if known.
     pub place: Option<TextPosition>,
     /// One line of help.
     pub hint: Option<String>,
@@ -63,21 +63,21 @@ impl fmt::Display for SqlError {
     }
 }
 
-/// A place in the text of a query.
+/// A position in the text of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextPosition {
     /// Line, from 1.
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// What stands there; empty at the end of the text.
+    /// The text there; empty at the end of the query.
     pub token: String,
     /// The whole line.
     pub text: String,
 }
 
 impl TextPosition {
-    /// The place of byte `offset` of `sql`.
+    /// The position of byte `offset` of `sql`.
     pub(crate) fn at(sql: &str, offset: usize) -> Self {
         let mut offset = offset.min(sql.len());
         while !sql.is_char_boundary(offset) {
@@ -101,7 +101,7 @@ impl TextPosition {
     }
 }
 
-/// The word, quoted name or single character that a text begins with.
+/// The word, quoted name or single character at the start of a text.
 fn token(text: &str) -> &str {
     let word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
     match text.chars().next() {

@@ -1,5 +1,5 @@
-//! SQL functions beyond SQLite's own: `regexp` (and the REGEXP operator), sample and population deviation, and the
-//! totals that `top_kernels`, `top` and `busy` are made of.
+//! SQL functions beyond SQLite's own: `regexp` (and the REGEXP operator), sample and population deviation,
+//! and the totals behind `top_kernels`, `top` and `busy`.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(crate) fn register(connection: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// `regexp(pattern, text)`; `text REGEXP pattern` calls it so.
+/// `regexp(pattern, text)`; also called for `text REGEXP pattern`.
 fn regexp(context: &Context<'_>) -> Result<Option<bool>> {
     let pattern: Arc<Regex> = context.get_or_create_aux(0, |value| -> Result<Regex> {
         let pattern = value.as_str().map_err(|e| Error::UserFunctionError(Box::new(e)))?;
@@ -45,7 +45,7 @@ fn regexp(context: &Context<'_>) -> Result<Option<bool>> {
     })
 }
 
-/// Variance or its root, of a sample (n − 1) or of all; NULL when there are too few values.
+/// Variance or its root, of a sample (n − 1) or of all; NULL if there are too few values.
 #[derive(Clone, Copy)]
 struct Spread {
     sample: bool,

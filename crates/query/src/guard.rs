@@ -1,16 +1,16 @@
-//! Keeps queries read-only: an authorizer that only allows reads and changes to the session's temporary objects.
+//! Keeps queries read-only: an authorizer allows only reads and changes to the session's temporary objects.
 
 use std::sync::{Arc, Mutex};
 
 use rusqlite::Connection;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 
-/// What was refused last, in words, until it is asked for.
+/// The last refused action, in words, until it is taken.
 #[derive(Clone, Default)]
 pub(crate) struct Refused(Arc<Mutex<Option<String>>>);
 
 impl Refused {
-    /// What was refused since the last time.
+    /// The action refused since the last call.
     pub fn take(&self) -> Option<String> {
         self.0.lock().unwrap_or_else(|e| e.into_inner()).take()
     }
@@ -20,7 +20,7 @@ impl Refused {
     }
 }
 
-/// Pragmas that tell something and change nothing, with or without an argument.
+/// Pragmas that only report, with or without an argument.
 const TELLING: &[&str] = &[
     "collation_list",
     "compile_options",
@@ -40,7 +40,7 @@ const TELLING: &[&str] = &[
     "table_xinfo",
 ];
 
-/// Pragmas that tell something when they have no argument.
+/// Pragmas that only report if they have no argument.
 const TELLING_WITHOUT_VALUE: &[&str] = &[
     "application_id",
     "cache_size",

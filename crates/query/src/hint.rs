@@ -2,7 +2,7 @@
 
 use crate::catalogue::Relation;
 
-/// SQL functions that people look for under other names, besides those of SQLite.
+/// Functions that people look for under other names, in addition to SQLite's.
 const FUNCTIONS: &[&str] = &[
     "abs",
     "avg",
@@ -39,7 +39,7 @@ const FUNCTIONS: &[&str] = &[
     "variance_pop",
 ];
 
-/// Help for SQLite's message on `sql`, given what can be queried.
+/// Help for SQLite's message on `sql`, given the existing relations.
 pub(crate) fn hint(message: &str, sql: &str, relations: &[Relation]) -> Option<String> {
     if let Some(name) = message.strip_prefix("no such table: ") {
         let name = name.rsplit('.').next().unwrap_or(name);
@@ -71,7 +71,7 @@ fn mentions(sql: &str, name: &str) -> bool {
     sql.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word.eq_ignore_ascii_case(name))
 }
 
-/// The name with the fewest edits, when that is few for its length.
+/// The name with the fewest edits, if that is few for its length.
 fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     expr::names::closest(name, names, (name.chars().count() / 3).max(1))
 }

@@ -5,8 +5,8 @@
 //! other inputs ─► Trace ─► one virtual table per rocpd table and view ─────────┴► Session::run(sql) ─► rows
 //! ```
 //!
-//! Queries that people have for one rocpd database run unchanged on several, and on traces of any other format.
-//! The files are never changed: they are opened read-only, and every statement that would write is refused.
+//! Queries written for one rocpd database run unchanged on several, and on traces of any other format. The
+//! files are never changed: they are opened read-only, and every statement that would write is refused.
 //!
 //! ```no_run
 //! use rocm_perf_query::Session;

@@ -3,29 +3,29 @@
 use model::memory::COUNTED;
 use trace::{ArgNeeds, Needs};
 
-/// Parts of names of tables and views that show arguments.
+/// Parts of the names of tables and views with arguments.
 const ARGUMENTS: &[&str] = &["arg"];
-/// Parts of names of tables and views that show host regions, and with them Python frames.
+/// Parts of the names of tables and views with host regions, and so Python frames.
 const REGIONS: &[&str] = &["region", "event", "sample", "string", "thread", "marker", "arg", "memory_blocks"];
-/// The table that is replayed from allocations and what they count.
+/// The table that is computed from allocations and their counts.
 const MEMORY: &[&str] = &["memory_blocks"];
-/// The view that counts regions without saying so in its name.
+/// The view that counts regions although its name does not say so.
 const REGIONS_TOO: &[&str] = &["top"];
 
-/// Parts of names that show which graph replayed a row: the column's and those of the tables that have it.
+/// Parts of names about the graph that replayed a row: the column's and those of its tables.
 const GRAPHS: &[&str] = &["graph", "kernel_dispatch", "memory_copy"];
 
-/// Tables that refer to rows of a trace by their numbers, which rows of a database do not have.
+/// Tables that refer to rows of a trace by number, which does not work for rows of a database.
 const NUMBERED: &[&str] = &["collectives"];
 
-/// Whether statements name a table whose rows can only be joined with those of a trace.
+/// Whether statements name a table that can be joined only with rows of a trace.
 pub(crate) fn names_rows_of_trace(sql: &str) -> bool {
     let lower = sql.to_lowercase();
     let mut words = lower.split(|c: char| !(c.is_alphanumeric() || c == '_'));
     words.any(|word| NUMBERED.contains(&word))
 }
 
-/// What the tables need that stand beside those of databases.
+/// Needs of the extra tables next to those of databases.
 pub(crate) fn made() -> Needs {
     let args = ArgNeeds::Keys(COUNTED.map(String::from).to_vec());
     Needs {
@@ -38,14 +38,14 @@ pub(crate) fn made() -> Needs {
     }
 }
 
-/// What to read for some statements; everything when they are not known yet.
+/// What to read for some statements; everything if they are not known yet.
 pub(crate) fn of(sql: Option<&str>) -> Needs {
     let everything = Needs::everything();
     let Some(sql) = sql else { return everything };
     let lower = sql.to_lowercase();
     let words: Vec<&str> = lower.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
     let names = |parts: &[&str]| words.iter().any(|word| parts.iter().any(|part| word.contains(part)));
-    // The catalogue lists tables by names that the text need not hold.
+    // The catalogue lists tables that the text does not have to name.
     if names(&["sqlite_", "pragma"]) {
         return everything;
     }

@@ -3,7 +3,7 @@
 use rusqlite::types::ValueRef;
 use rusqlite::vtab::{IndexConstraintOp, IndexInfo};
 
-/// A comparison that a virtual table answers itself.
+/// A comparison that a virtual table handles itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compare {
     Equal,
@@ -22,13 +22,13 @@ impl Compare {
         (Compare::AtMost, "<=", IndexConstraintOp::SQLITE_INDEX_CONSTRAINT_LE),
     ];
 
-    /// How SQL writes it.
+    /// Its SQL operator.
     pub fn sql(self) -> &'static str {
         Self::ALL.iter().find(|(compare, ..)| *compare == self).map_or("=", |(_, sql, _)| sql)
     }
 }
 
-/// A comparison of a column; its value is the argument of the same number.
+/// A comparison of a column; its value is the argument with the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Term {
     pub column: usize,
@@ -47,11 +47,11 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Takes every comparison that `wanted` accepts. SQLite still checks the rows it is given.
+    /// Takes every comparison that `wanted` accepts. SQLite still checks the rows it gets.
     pub fn choose(info: &mut IndexInfo, wanted: impl Fn(usize, Compare) -> bool) -> Plan {
         let mut plan = Plan { used: info.col_used(), ..Plan::default() };
         let exact: Vec<bool> = (0..info.constraints().count())
-            // A comparison under another collation finds more than equal bytes.
+            // A comparison under another collation matches more than equal bytes.
             .map(|i| info.collation(i).is_ok_and(|name| name == "BINARY"))
             .collect();
         for ((constraint, mut usage), exact) in info.constraints_and_usages().zip(exact) {
@@ -68,7 +68,7 @@ impl Plan {
         plan
     }
 
-    /// Whether a column is compared so.
+    /// Whether a column has this comparison.
     pub fn has(&self, column: usize, compare: Compare) -> bool {
         self.terms.contains(&Term { column, compare })
     }
@@ -90,7 +90,7 @@ impl Plan {
         format!("{:x} {} {}", self.used, u8::from(self.descending), terms.join(" "))
     }
 
-    /// The plan behind a text.
+    /// Parses the plan from a text.
     pub fn decode(text: &str) -> Plan {
         let mut words = text.split(' ').filter(|word| !word.is_empty());
         let used = words.next().and_then(|w| u64::from_str_radix(w, 16).ok()).unwrap_or(u64::MAX);
@@ -142,14 +142,14 @@ fn integer(value: i64) -> u64 {
     spread(if value.unsigned_abs() < EXACT { value as u64 } else { (value as f64).to_bits() })
 }
 
-/// Integers below this have a double of their own.
+/// Integers below this are exact as doubles.
 const EXACT: u64 = 9_000_000_000_000_000;
 
 fn spread(bits: u64) -> u64 {
     bits.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
 }
 
-/// One key of several.
+/// Combines two keys.
 pub(crate) fn combine(a: u64, b: u64) -> u64 {
     (a ^ b.rotate_left(32)).wrapping_mul(0xd6e8_feb8_6659_fd93)
 }

@@ -1,4 +1,4 @@
-//! Results: statements of a script one after the other, and the rows of each as they come.
+//! Results: the statements of a script one after another, and the rows of each on demand.
 
 use rusqlite::Statement;
 use rusqlite::types::{Value, ValueRef};
@@ -12,11 +12,11 @@ use crate::script::Piece;
 pub struct Column {
     /// Its name.
     pub name: String,
-    /// The declared type of the table column it shows, if it shows one.
+    /// The declared type of the table column behind it, if there is one.
     pub declared: Option<String>,
 }
 
-/// The statements of a text, run one by one.
+/// The statements of a text, run one at a time.
 pub struct Script<'s> {
     session: &'s Session,
     sql: &'s str,
@@ -29,17 +29,17 @@ impl<'s> Script<'s> {
         Script { session, sql, pieces: pieces.into_iter(), values: &[] }
     }
 
-    /// The same with values for the `?` of each statement.
+    /// Sets values for the `?` of each statement.
     pub(crate) fn with_values(self, values: &'s [Value]) -> Self {
         Script { values, ..self }
     }
 
-    /// Gives a statement its values; a statement without values has nulls.
+    /// Binds a statement's values; without values they are NULL.
     fn bind(&self, statement: &mut Statement<'_>, offset: usize) -> Result<(), Error> {
         let wanted = statement.parameter_count();
         if !self.values.is_empty() && wanted != self.values.len() {
             let message =
-                format!("the statement has {wanted} parameters, and {} values are given", self.values.len());
+                format!("the statement has {wanted} parameters, but {} values were given", self.values.len());
             return Err(SqlError { message, place: None, hint: None }.into());
         }
         for (place, value) in self.values.iter().enumerate() {
@@ -49,7 +49,7 @@ impl<'s> Script<'s> {
         Ok(())
     }
 
-    /// Prepares the next statement; it runs as its rows are read, or at once when it has none.
+    /// Prepares the next statement; it runs as its rows are read, or immediately if it returns none.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<ResultSet<'s>>, Error> {
         let Some(piece) = self.pieces.next() else { return Ok(None) };
@@ -68,7 +68,7 @@ impl<'s> Script<'s> {
         Ok(Some(result))
     }
 
-    /// Whether the statement given last was the last one.
+    /// Whether the last statement was already returned.
     pub fn is_done(&self) -> bool {
         self.pieces.len() == 0
     }
@@ -84,12 +84,12 @@ pub struct ResultSet<'s> {
 }
 
 impl ResultSet<'_> {
-    /// Its columns; none when the statement gives no rows, such as `CREATE TEMP VIEW`.
+    /// Its columns; empty if the statement returns no rows, such as `CREATE TEMP VIEW`.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// The rows, computed as they are asked for. A statement without columns has run already and has none.
+    /// The rows, computed on demand. A statement without columns has already run and has none.
     pub fn rows(&mut self) -> Rows<'_> {
         let rows = (!self.columns.is_empty()).then(|| self.statement.raw_query());
         Rows { session: self.session, sql: self.sql, offset: self.offset, rows }
@@ -106,7 +106,7 @@ impl ResultSet<'_> {
         Ok(all)
     }
 
-    /// Runs to the end, and gives the rows to nobody.
+    /// Runs to the end, and discards the rows.
     pub(crate) fn drain(&mut self) -> Result<(), Error> {
         let mut rows = self.rows();
         while rows.next()?.is_some() {}
@@ -154,7 +154,7 @@ impl Row<'_> {
     }
 }
 
-/// A value of one's own; text that is not UTF-8 gets replacement characters.
+/// An owned value; text that is not UTF-8 gets replacement characters.
 pub(crate) fn owned(value: ValueRef<'_>) -> Value {
     match value {
         ValueRef::Null => Value::Null,

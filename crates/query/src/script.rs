@@ -7,7 +7,7 @@ pub(crate) struct Piece<'s> {
     pub sql: &'s str,
 }
 
-/// The statements of a text; what holds nothing but blanks and comments is none.
+/// The statements of a text; parts with only blanks and comments do not count.
 pub(crate) fn split(text: &str) -> Vec<Piece<'_>> {
     let bytes = text.as_bytes();
     let mut pieces = Vec::new();
@@ -43,8 +43,8 @@ pub(crate) fn split(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The place after the next `end`, or the end of the text. A doubled quote ends one string and begins the next,
-/// which comes to the same.
+/// The position after the next `end`, or the end of the text. A doubled quote ends one string and begins the
+/// next, which has the same effect.
 fn past(bytes: &[u8], from: usize, end: &[u8]) -> usize {
     let rest = bytes.get(from..).unwrap_or_default();
     rest.windows(end.len()).position(|w| w == end).map_or(bytes.len(), |i| from + i + end.len())

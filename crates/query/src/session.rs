@@ -20,18 +20,18 @@ pub struct Session {
     connection: Connection,
     refused: Refused,
     health: Health,
-    /// Databases copied because they could not be read where they are; removed with the session.
+    /// Databases that were copied because they could not be read in place; removed with the session.
     _copies: Vec<tempfile::TempDir>,
 }
 
 impl Session {
-    /// Opens files and folders. rocpd databases alone are queried as they are; other inputs, and a mix, are read
+    /// Opens files and folders. rocpd databases alone are queried directly; other inputs, and a mix, are read
     /// into a trace first.
     pub fn open(paths: &[PathBuf], progress: &Progress) -> Result<Session, Error> {
         Self::open_for(paths, None, progress)
     }
 
-    /// Opens files and folders for the statements of one text; of a trace only what they can see is read.
+    /// Opens files and folders for the statements of one text; reads only the parts of a trace they need.
     pub fn open_for(paths: &[PathBuf], sql: Option<&str>, progress: &Progress) -> Result<Session, Error> {
         let inputs = ingest::find_inputs(paths)?;
         let is_of_trace = sql.is_some_and(needs::names_rows_of_trace);
@@ -42,7 +42,7 @@ impl Session {
         }
     }
 
-    /// Opens rocpd databases as they are.
+    /// Opens rocpd databases directly.
     pub fn of_databases(paths: Vec<PathBuf>) -> Result<Session, Error> {
         let read = {
             let paths = paths.clone();
@@ -51,7 +51,7 @@ impl Session {
         Self::of_files(paths, &ExcludedRows::default(), read)
     }
 
-    /// Opens rocpd databases as they are, without the rows that a window or a filter leaves out; `trace` has what is left.
+    /// Opens rocpd databases directly, without rows that a window or filter leaves out; `trace` has the rest.
     pub fn of_part(paths: Vec<PathBuf>, part: &ExcludedRows, trace: Arc<Trace>) -> Result<Session, Error> {
         Self::of_files(paths, part, move || Ok(Trace::clone(&trace)))
     }
@@ -67,7 +67,7 @@ impl Session {
         Self::guarded(connection, opened.health, opened.copies)
     }
 
-    /// Queries a trace that was read already (and finished).
+    /// Queries a finished trace.
     pub fn of_trace(trace: Trace) -> Result<Session, Error> {
         let mut connection = empty_connection().map_err(internal)?;
         let health = trace.health.clone();
@@ -84,12 +84,12 @@ impl Session {
         Ok(Session { connection, refused, health, _copies: copies })
     }
 
-    /// What is known to be wrong with the inputs: the same database given twice, missing tables …
+    /// Known problems with the inputs: the same database given twice, missing tables …
     pub fn health(&self) -> &Health {
         &self.health
     }
 
-    /// Adds what is known of the inputs from elsewhere.
+    /// Adds health checks made elsewhere.
     pub fn add_health(&mut self, health: Health) {
         self.health.checks.extend(health.checks);
     }
@@ -112,12 +112,12 @@ impl Session {
         add().map_err(internal)
     }
 
-    /// Runs every statement of a text and gives the result of the last, whose rows come as they are asked for.
+    /// Runs every statement of a text and returns the result of the last, with rows on demand.
     pub fn run<'s>(&'s self, sql: &'s str) -> Result<ResultSet<'s>, Error> {
         self.run_with(sql, &[])
     }
 
-    /// The same of statements with values for the `?` in them, in their order.
+    /// Like `run`, with values for the `?` in the statements, in order.
     pub fn run_with<'s>(&'s self, sql: &'s str, values: &'s [Value]) -> Result<ResultSet<'s>, Error> {
         let mut script = self.script(sql)?.with_values(values);
         loop {
@@ -129,7 +129,7 @@ impl Session {
         }
     }
 
-    /// The statements of a text, to be run one by one with the result of each.
+    /// The statements of a text, to be run one at a time with the result of each.
     pub fn script<'s>(&'s self, sql: &'s str) -> Result<Script<'s>, Error> {
         let pieces = script::split(sql);
         if pieces.is_empty() {
@@ -148,7 +148,7 @@ impl Session {
         self.connection.get_interrupt_handle()
     }
 
-    /// Calls `check` about every so many steps of SQLite's machine; a query stops when it says true.
+    /// Calls `check` about every `steps` steps of SQLite's machine; a query stops if it returns true.
     pub fn watch(&mut self, steps: i32, check: impl FnMut() -> bool + Send + 'static) -> Result<(), Error> {
         self.connection.progress_handler(steps, Some(check)).map_err(internal)
     }
@@ -182,7 +182,7 @@ impl Session {
         }
         let place = match message.as_str() {
             "incomplete input" => Some(TextPosition::at(sql, sql.trim_end().len())),
-            // Without a place of its own, an error is about the statement.
+            // Without its own position, an error applies to the statement.
             _ => place.or_else(|| Some(TextPosition::at(sql, start))),
         };
         let hint = hint::hint(&message, sql, &self.relations());
@@ -199,7 +199,7 @@ fn empty_connection() -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// A failure of our own set-up, which has no place in the user's text.
+/// An internal failure, which has no position in the user's text.
 fn internal(error: rusqlite::Error) -> Error {
     SqlError { message: error.to_string(), place: None, hint: None }.into()
 }

@@ -1,7 +1,7 @@
 //! `totals_by(guid, id, start, end)`: calls, nanoseconds, first start and last end of every (guid, id), as JSON.
 //!
-//! SQLite groups by sorting; a million rows of a few dozen kernels want a hash table instead. The answer is an array
-//! of `[guid, id, calls, ns, first, last]` that `json_each` turns into rows.
+//! SQLite groups by sorting; a hash table is faster for a million rows of a few dozen kernels. The result is
+//! an array of `[guid, id, calls, ns, first, last]` that `json_each` turns into rows.
 
 use std::fmt::Write;
 
@@ -21,7 +21,7 @@ struct Total {
     last: i64,
 }
 
-/// Totals so far. Rows come database by database, so the guid of the row before is nearly always the right one.
+/// Totals so far. Rows come database by database, so the last guid is nearly always the right one.
 #[derive(Default)]
 pub(crate) struct Totals {
     guids: Vec<Option<Vec<u8>>>,

@@ -1,4 +1,4 @@
-//! Databases as people have them: odd paths, several revisions, the same one twice, damage.
+//! Databases as found in practice: odd paths, several revisions, the same one twice, damage.
 
 use crate::common;
 
@@ -118,7 +118,7 @@ fn rocprof_sys_flavour() {
     assert_eq!(number(&session, "SELECT count(*) FROM samples WHERE name = 'power'"), 1);
 }
 
-/// What an unfinished transaction leaves: the write-ahead log beside the database.
+/// An unfinished transaction leaves the write-ahead log next to the database.
 #[test]
 fn a_write_ahead_log_is_read_too() {
     let folder = tempfile::tempdir().unwrap();
@@ -135,7 +135,7 @@ fn a_write_ahead_log_is_read_too() {
     drop(writer);
 }
 
-/// What a killed writer leaves: half a transaction in the file, and the journal to undo it.
+/// A killed writer leaves half a transaction in the file, and the journal to undo it.
 #[test]
 fn a_hot_journal_is_undone_in_a_copy() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! `memory_blocks`, `memory_events` and `collectives` against sums over the inputs themselves.
+//! Checks `memory_blocks`, `memory_events` and `collectives` against sums over the inputs.
 
 use crate::common;
 
@@ -9,7 +9,7 @@ fn session(path: std::path::PathBuf) -> Session {
     Session::open(&[path], &Default::default()).unwrap()
 }
 
-/// The numbers are what Python's pickle and plain loops give.
+/// The numbers come from Python's pickle and plain loops.
 #[test]
 fn a_snapshot_is_queried_with_lifetimes_and_owners() {
     let Some(path) = testing::data("formats/memory_snapshot.pickle.gz") else { return };
@@ -18,7 +18,7 @@ fn a_snapshot_is_queried_with_lifetimes_and_owners() {
     assert_eq!(number(&session, "SELECT sum(size) FROM memory_blocks WHERE \"end\" IS NULL"), 672_217_088);
     assert_eq!(number(&session, "SELECT sum(size) FROM memory_blocks WHERE start IS NULL"), 603_979_776);
     assert_eq!(number(&session, "SELECT sum(size) FROM memory_segments"), 2_071_986_176);
-    // What is held at the moment of the peak, from lifetimes alone.
+    // Bytes held at the moment of the peak, from lifetimes alone.
     let held = "SELECT sum(size) FROM memory_blocks
                 WHERE coalesce(start, 0) <= 1794751327478720000 AND coalesce(\"end\", 1 << 62) > 1794751327478720000";
     assert_eq!(number(&session, held), 867_422_232);
@@ -27,7 +27,7 @@ fn a_snapshot_is_queried_with_lifetimes_and_owners() {
     assert_eq!(rows(&session, kept), [[Value::Integer(5), Value::Integer(20_971_520)]]);
 }
 
-/// At the prompt nothing is known of the statements when databases are opened.
+/// At the prompt the statements are not known when databases are opened.
 #[test]
 fn memory_of_a_database_is_queried_beside_its_own_tables() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Queries never change a trace, and say what is wrong with them and where.
+//! Queries never change a trace, and errors say what is wrong and where.
 
 use crate::common;
 

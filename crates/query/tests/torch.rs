@@ -1,4 +1,4 @@
-//! Torch traces through the same names, counted against the JSON itself.
+//! Torch traces queried by the same names, compared with counts from the JSON.
 
 use crate::common;
 
@@ -50,7 +50,7 @@ fn existing_queries_run_on_a_torch_trace() {
     }
 }
 
-/// (kernels, their nanoseconds) as the JSON has them.
+/// (kernels, their nanoseconds) in the JSON.
 fn counted(path: &Path) -> (i64, f64) {
     let mut text = String::new();
     let file = std::fs::File::open(path).unwrap();

@@ -1,4 +1,4 @@
-//! Every table and view on databases of schema 4: the same rows as schema 3 gives of the same run.
+//! Every table and view on databases of schema 4: the same rows as schema 3 for the same run.
 
 use crate::common;
 
@@ -22,7 +22,7 @@ fn open(paths: &[PathBuf]) -> Session {
     Session::open(paths, &Default::default()).unwrap()
 }
 
-/// All rows of every view. Call stacks are tables of their own in schema 4.
+/// All rows of every view. Call stacks are separate tables in schema 4.
 fn all_rows(session: &Session) -> Vec<String> {
     let mut lines = Vec::new();
     for view in views::known() {

@@ -49,7 +49,7 @@ fn check_counts(session: &Session, recordings: usize) {
             (count * recordings) as i64,
             "{view}"
         );
-        // Many files make this slow, and it tells nothing new there.
+        // Many files make this slow, and show nothing new.
         if recordings <= 3 {
             assert_eq!(rows(session, &format!("SELECT * FROM {view}")).len(), count * recordings, "{view}");
         }
@@ -134,7 +134,7 @@ fn dispatches_with_nulls_are_kept() {
     assert_eq!(number(&session, "SELECT count(*) FROM memory_copies"), 4);
 }
 
-/// A query gives the same on the virtual tables as on the same data in a database. Ids differ, so they stay out.
+/// A query returns the same on virtual tables as on the same data in a database, except for ids.
 #[test]
 fn virtual_tables_equal_databases() {
     let folder = tempfile::tempdir().unwrap();
@@ -143,7 +143,7 @@ fn virtual_tables_equal_databases() {
         Session::open(&[write(&recordings(), folder.path(), "both.db")], &Default::default()).unwrap();
     let trace = Session::of_trace(recordings()).unwrap();
     let hidden = ["id", "event_id", "pmc_id", "counter_id", "argument_id", "kernel_id", "code_object_id"];
-    // The writer cannot leave out what its schema requires, and knows no absent number there.
+    // The schema requires these columns, so the writer fills them even without a value.
     let made_up = [
         "parent_stack_id",
         "stack_id",

@@ -48,7 +48,7 @@ pub fn kernels(fleet: &Fleet) -> Vec<Imbalance> {
     imbalance(fleet, &fleet.kernels, |member| &member.kernels)
 }
 
-/// Ops by the same.
+/// Ops by the time of the busiest rank above the mean.
 pub fn ops(fleet: &Fleet) -> Vec<Imbalance> {
     imbalance(fleet, &fleet.ops, |member| &member.ops)
 }
@@ -105,7 +105,7 @@ pub struct ExpertLoad {
     pub sent: u64,
 }
 
-/// What the experts of each rank do; empty where there are none.
+/// What the experts of each rank do; empty if there are none.
 pub fn experts(fleet: &Fleet) -> Vec<ExpertLoad> {
     let has_experts = fleet.groups.iter().any(|group| group.kind == GroupKind::Expert);
     let is_moe = |kernel: &NameTotals| {
@@ -148,7 +148,7 @@ pub struct Stage {
     pub bubble_ns: f64,
 }
 
-/// The stages of the pipeline; empty where there is none.
+/// The stages of the pipeline; empty if there is none.
 pub fn pipeline(fleet: &Fleet, meetings: &Meetings, figures: &AllFigures) -> Vec<Stage> {
     let mut bubbles = vec![0.0f64; fleet.members.len()];
     let mut has_messages = false;

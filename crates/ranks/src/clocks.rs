@@ -1,8 +1,9 @@
 //! One clock for all ranks, from the ends of matched collectives.
 //!
-//! A collective that waits for all members ends everywhere at one moment. How much later a rank's clock shows these moments than
-//! the common clock, over time, is a line: its offset and its drift. The line is fitted so that outliers do not count, and its error
-//! comes from how far the ends stay from it. Ranks that share no collective with the reference are reached through ranks that do.
+//! A collective that waits for all members ends everywhere at one moment. The difference between a rank's
+//! clock and the common clock at these moments is a line over time: its offset and its drift. The fit ignores
+//! outliers, and the error comes from how far the ends stay from the line. Ranks that share no collective
+//! with the reference are reached through ranks that do.
 //!
 //! ```text
 //! reference ─► moments of its collectives ─► lines of their other members ─► moments of those members' collectives ─► …
@@ -27,9 +28,9 @@ const FEWEST: usize = 4;
 const WORST_RESIDUAL_NS: f64 = 500_000.0;
 /// Meetings of a group that are enough to place its members.
 const MOST_OF_GROUP: usize = 1024;
-/// Points of all members together; of more, only some meetings of each group are used.
+/// Most points of all members together; beyond it, only some meetings of each group are used.
 const MOST_POINTS: usize = 1_000_000;
-/// What a message counts: it may end earlier where it was sent than where it arrives.
+/// Weight of a message: it may end earlier at the sender than at the receiver.
 const MESSAGE_WEIGHT: f64 = 0.01;
 /// Passes after which ranks that are still not reached stay so.
 const MOST_PASSES: usize = 64;
@@ -109,14 +110,14 @@ impl<'a> Aligner<'a> {
         Self { fleet, meetings, is_message, lines: vec![None; count], why: vec![None; count] }
     }
 
-    /// The meetings of a member that tell its clock, with their ends on it.
+    /// The meetings from which a member's clock is derived, with their ends on it.
     fn ends(&self, member: usize) -> impl Iterator<Item = (u32, Ns)> {
         let rows = self.meetings.of_member(member as u32).iter().zip(&self.fleet.members[member].collectives);
         rows.filter(|(_, row)| row.operation.ends_together() || row.operation.is_message())
             .filter_map(|(&meeting, row)| Some((meeting, row.end()?)).filter(|_| meeting != NONE))
     }
 
-    /// The member with most collectives.
+    /// The member with the most collectives.
     fn reference(&self) -> Option<u32> {
         let count = |member: usize| {
             self.ends(member).filter(|(meeting, _)| !self.is_message[*meeting as usize]).count()
@@ -264,7 +265,7 @@ impl<'a> Aligner<'a> {
     }
 }
 
-/// The line through points, or why there is none; nothing where there are no points.
+/// The line through points, or why there is none; `None` if there are no points.
 fn fit(points: &[(f64, f64)]) -> Option<Result<Line, String>> {
     match points.len() {
         0 => None,

@@ -1,8 +1,8 @@
 //! What each matched collective cost: arrival skew, waiting, transfer, bandwidth.
 //!
-//! With aligned clocks, transfer runs from the last arrival to the (middle) end, and a rank waits from its arrival to the last one.
-//! Where clocks are not aligned well enough, durations tell the same for collectives that end together: the shortest is the transfer,
-//! and what others are in it longer is their waiting.
+//! With aligned clocks, transfer runs from the last arrival to the (middle) end, and a rank waits from its
+//! arrival to the last one. If clocks are not aligned well enough, durations give the same for collectives
+//! that end together: the shortest is the transfer, and the others waited for the time beyond it.
 
 use rayon::prelude::*;
 use trace::{Map, Ns};
@@ -15,11 +15,11 @@ use crate::operation::Operation;
 
 /// Clocks are good enough where their errors are below this part of a collective.
 const GOOD_CLOCKS: f64 = 0.1;
-/// The part of a collective's time from which it is of one kind.
+/// A collective is bound by waiting or transfer if that takes this share of its time.
 const MOSTLY: f64 = 2.0 / 3.0;
-/// A first collective of a group that takes this many times the usual is one of starting up.
+/// A first collective of a group that takes this many times the usual is part of start-up.
 const FIRST_FACTOR: f64 = 10.0;
-/// And takes at least this long.
+/// A start-up collective takes at least this long.
 const FIRST_NS: f64 = 1_000_000.0;
 
 /// Meetings that one thread takes at a time.
@@ -34,7 +34,7 @@ pub enum Bound {
     Waiting,
     /// Both.
     Mixed,
-    /// It cannot be told.
+    /// The figures do not show it.
     Inconclusive,
 }
 
@@ -75,13 +75,13 @@ pub enum Method {
 /// One matched collective.
 #[derive(Clone, Copy, Debug)]
 pub struct Figures {
-    /// What it is.
+    /// The operation.
     pub operation: Operation,
     /// Place in the groups.
     pub group: u32,
     /// Members that took part.
     pub count: u32,
-    /// Bytes that a rank sends, the largest of all; -1 where that is not known.
+    /// Bytes that a rank sends, the largest of all; -1 if unknown.
     sent: i64,
     /// Step of its first part, or [`NONE`].
     pub step: u32,
@@ -93,7 +93,7 @@ pub struct Figures {
     pub wait_ns: f32,
     /// The member that came last.
     pub last: u32,
-    /// How long after the one before it.
+    /// How much later it came than the one before it.
     pub late_ns: f32,
     /// How they were told apart.
     pub method: Method,
@@ -123,7 +123,7 @@ impl Figures {
         self.end.is_finite().then_some(self.end)
     }
 
-    /// Ranks that the operation has: those that the group tells, or those that are there.
+    /// Ranks in the operation: the group's size if known, otherwise the members that took part.
     pub fn ranks(&self, fleet: &Fleet) -> u64 {
         if self.operation.is_message() {
             return 2;
@@ -164,7 +164,7 @@ pub struct MemberTimes {
 pub struct AllFigures {
     /// By meeting.
     pub meetings: Vec<Figures>,
-    /// By part: how long the member waited; NaN where that cannot be told.
+    /// By part: how long the member waited; NaN if unknown.
     pub waits: Vec<f32>,
     /// By member, start-up collectives left out.
     pub members: Vec<MemberTimes>,
@@ -287,8 +287,8 @@ fn figures(
     figures
 }
 
-/// Transfers of a collective whose last member lost its record seem to begin with the last one that is recorded. What they take
-/// beyond the usual is waiting for the lost one.
+/// If the last member lost its record, the transfer seems to begin with the last recorded arrival. Its time
+/// beyond the usual is waiting for the lost member.
 fn charge_lost_members(fleet: &Fleet, meetings: &Meetings, all: &mut [Figures], waits: &mut [f32]) {
     let is_whole = |one: &Figures| {
         let group = &fleet.groups[one.group as usize];
@@ -339,7 +339,7 @@ fn set_starts_apart(all: &mut [Figures]) {
     }
 }
 
-/// How long something takes per call as whole ns; none of a number that is not there.
+/// Nanoseconds as a whole number; `None` if not finite.
 pub(crate) fn whole_ns(ns: f64) -> Option<Ns> {
     ns.is_finite().then(|| ns.round() as Ns)
 }

@@ -1,4 +1,4 @@
-//! All ranks of a job together: who is there, who is missing or there twice, and what groups they form.
+//! All ranks of a job together: which are present, missing or duplicated, and what groups they form.
 //!
 //! Cost: a few dozen bytes for each collective, step and kernel name of a rank; names are kept once for all.
 
@@ -29,15 +29,15 @@ pub struct Fleet {
     pub kernels: Vec<NameTotals>,
     /// Ops over all members.
     pub ops: Vec<NameTotals>,
-    /// Ranks that should be there and are not.
+    /// Ranks that are missing.
     pub missing: Vec<u32>,
     /// Inputs that were left out, and why.
     pub left_out: Vec<Left>,
-    /// Ranks of the job, where it is told.
+    /// Number of ranks in the job, if recorded.
     pub world_size: Option<u32>,
-    /// Whether no input tells its rank, so that ranks are numbers of files.
+    /// Whether no input records its rank, so that ranks are numbers of files.
     pub is_numbered_by_file: bool,
-    /// Only collectives of so many first steps were kept, where all were too many.
+    /// How many first steps have their collectives kept; `None` if all do.
     pub steps_compared: Option<u32>,
 }
 
@@ -50,7 +50,7 @@ impl Fleet {
         }
     }
 
-    /// Computation in that time.
+    /// Computation in the time in which a member's collectives are compared.
     pub(crate) fn compared_compute_ns(&self, member: &Member) -> Ns {
         match self.compared_steps(member) {
             steps @ [_, _, ..] => steps.iter().map(|step| step.compute_ns).sum(),
@@ -58,13 +58,13 @@ impl Fleet {
         }
     }
 
-    /// The steps that are compared, where they are not all.
+    /// The steps that are compared; empty if all are.
     fn compared_steps<'a>(&self, member: &'a Member) -> &'a [Step] {
         let count = self.steps_compared.map_or(0, |steps| steps as usize);
         &member.steps[..count.min(member.steps.len())]
     }
 
-    /// The member of a rank; the last GPU of one that uses several.
+    /// The member of a rank; its last GPU if it uses several.
     pub(crate) fn member_of_rank(&self, rank: u32) -> Option<u32> {
         let place = self.members.partition_point(|member| member.rank <= rank).checked_sub(1)?;
         (self.members[place].rank == rank).then_some(place as u32)
@@ -80,7 +80,7 @@ pub struct Member {
     pub gpu: Option<u32>,
     /// `3`, or `0/2` for the third GPU of rank 0.
     pub label: String,
-    /// Host name; empty where it is not known.
+    /// Host name; empty if unknown.
     pub host: String,
     /// The file.
     pub source: String,
@@ -162,14 +162,14 @@ pub struct FleetGroup {
     pub label: String,
     /// Ranks that it has.
     pub size: Option<u32>,
-    /// The members that are there, rising.
+    /// The members that are present, ascending.
     pub members: Vec<u32>,
     /// Whether its name comes from the trace; otherwise it is a stream.
     pub is_told: bool,
 }
 
 impl FleetGroup {
-    /// Its members without those that have a part; parts are by member.
+    /// Its members that have no part; parts are sorted by member.
     pub(crate) fn without(&self, parts: &[MemberRow]) -> Vec<u32> {
         let has_part = |member: &u32| parts.binary_search_by_key(member, |part| part.member).is_ok();
         self.members.iter().copied().filter(|member| !has_part(member)).collect()
@@ -179,7 +179,7 @@ impl FleetGroup {
 /// Collects digests one by one.
 #[derive(Default)]
 pub struct FleetBuilder {
-    found: Vec<Found>,
+    found: Vec<NumberedDigest>,
     kernels: Names,
     ops: Names,
     left_out: Vec<Left>,
@@ -187,14 +187,14 @@ pub struct FleetBuilder {
 }
 
 /// A digest whose names are numbers.
-struct Found {
+struct NumberedDigest {
     rank: u32,
     digest: Digest,
     kernels: Vec<NameShare>,
     ops: Vec<NameShare>,
 }
 
-impl Found {
+impl NumberedDigest {
     fn member(self) -> (Member, Vec<Group>) {
         let Self { rank, digest, kernels, ops } = self;
         let Digest { identity, groups, span, steps, collectives, traffic, account, clock, health, .. } =
@@ -258,7 +258,7 @@ impl Names {
 }
 
 impl FleetBuilder {
-    /// Keeps no more collectives than these, if steps can be left out: memory grows with them.
+    /// Keeps at most this many collectives, if steps can be left out: memory grows with them.
     pub fn within(most_collectives: usize) -> Self {
         Self { window: Window::within(most_collectives), ..Self::default() }
     }
@@ -268,7 +268,7 @@ impl FleetBuilder {
         self.window.cut(&mut digest);
         let kernels = std::mem::take(&mut digest.kernels);
         let ops = std::mem::take(&mut digest.ops);
-        self.found.push(Found {
+        self.found.push(NumberedDigest {
             rank: digest.identity.rank.unwrap_or(u32::MAX),
             kernels: kernels.into_iter().map(|stats| self.kernels.add(stats)).collect(),
             ops: ops.into_iter().map(|stats| self.ops.add(stats)).collect(),

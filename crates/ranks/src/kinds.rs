@@ -12,9 +12,9 @@ use crate::{Fleet, Ranks};
 /// Collectives of one kind.
 #[derive(Clone, Debug)]
 pub struct CollectiveKind {
-    /// What they are.
+    /// The operation.
     pub operation: Operation,
-    /// What their groups are for; the name of the group where that is not known.
+    /// What their groups are for; the name of the group if that is unknown.
     pub group: String,
     /// Ranks of an operation.
     pub ranks: u64,
@@ -137,7 +137,7 @@ fn kind(fleet: &Fleet, key: Key, mut sums: Sums) -> CollectiveKind {
 /// What the links between the GPUs of one node can carry.
 fn peak(fleet: &Fleet, group: u32, ranks: u64, on_one_node: bool) -> Result<f64, &'static str> {
     if !on_one_node {
-        return Err("ranks are on several nodes, and traces do not tell the speed of their network");
+        return Err("ranks are on several nodes, and traces do not record the speed of their network");
     }
     let member = fleet.groups[group as usize].members.first();
     let member = member.map(|&member| &fleet.members[member as usize]).ok_or("the group has no members")?;

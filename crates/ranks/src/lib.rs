@@ -34,7 +34,7 @@ use matching::Meetings;
 use simulate::StepGraph;
 use stragglers::Delays;
 
-/// What the digests of a job tell together.
+/// What the digests of a job show together.
 pub struct Ranks {
     /// The ranks.
     pub fleet: Fleet,
@@ -48,7 +48,7 @@ pub struct Ranks {
     pub delays: Delays,
 }
 
-/// Looks at all ranks of a job.
+/// Analyses all ranks of a job.
 pub fn compute(fleet: Fleet) -> Ranks {
     let meetings = Meetings::of(&fleet);
     let clocks = Clocks::of(&fleet, &meetings);

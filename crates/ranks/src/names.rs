@@ -1,10 +1,10 @@
-//! What names of files and groups tell about a rank's position in its job.
+//! What names of files and groups say about a rank's position in its job.
 
 use std::path::Path;
 
 use crate::digest::JobPosition;
 
-/// How the kinds of groups are called, in lower case; the first that is found tells.
+/// Names of the kinds of groups, in lower case; the first match counts.
 const KINDS: &[(&str, GroupKind)] = &[
     ("tensor", GroupKind::Tensor),
     ("expert", GroupKind::Expert),
@@ -35,12 +35,12 @@ pub enum GroupKind {
     Data,
     /// Ranks that share experts.
     Expert,
-    /// The name does not tell.
+    /// The name does not show the kind.
     Other,
 }
 
 impl GroupKind {
-    /// The kind that a group's description or name tells.
+    /// The kind of group in a description or name.
     pub fn of_name(text: &str) -> Self {
         let text = text.to_ascii_lowercase();
         let is_word = |short: &str| text.split(|c: char| !c.is_ascii_alphabetic()).any(|word| word == short);
@@ -62,7 +62,7 @@ impl GroupKind {
     }
 }
 
-/// The position that a path names: `-TP-0-DP-1-PP-2`.
+/// The position in a path: `-TP-0-DP-1-PP-2`.
 pub fn place_of_path(path: &Path) -> JobPosition {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     JobPosition {
@@ -86,7 +86,7 @@ fn number_after(name: &str, word: &str) -> Option<u32> {
     })
 }
 
-/// The rack that a host's name tells: `rack07-node3`, `r12n03` and `r1i2n3` (HPE, SGI), `x1000c0s0b0n0` (a Cray cabinet).
+/// The rack in a host name: `rack07-node3`, `r12n03`, `r1i2n3` (HPE, SGI), `x1000c0s0b0n0` (Cray cabinet).
 pub(crate) fn rack_of(host: &str) -> Option<String> {
     let host = host.split('.').next()?.to_ascii_lowercase();
     let digits = |text: &str| text.chars().take_while(char::is_ascii_digit).count();

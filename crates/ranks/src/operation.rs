@@ -1,4 +1,4 @@
-//! Kinds of collectives: by which names they are known, and how much of a message crosses the busiest link.
+//! Kinds of collectives: their names, and how much of a message crosses the busiest link.
 
 /// A kind of collective, or a message between two ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,16 +24,16 @@ pub enum Operation {
     Send,
     /// A message from one rank.
     Receive,
-    /// A message of which the direction is not told.
+    /// A message whose direction is unknown.
     SendReceive,
     /// No data.
     Barrier,
-    /// The trace does not tell.
+    /// The trace does not show it.
     #[default]
     Unknown,
 }
 
-/// Parts of names in lower case without `_`, `-` and blanks; the first that is found tells.
+/// Parts of names in lower case without `_`, `-` and blanks; the first match counts.
 const NAMES: &[(&str, Operation)] = &[
     ("reducescatter", Operation::ReduceScatter),
     ("allreduce", Operation::AllReduce),
@@ -71,7 +71,7 @@ impl Operation {
         Operation::Unknown,
     ];
 
-    /// The kind that a name of torch, RCCL or a kernel tells.
+    /// The kind of a torch, RCCL or kernel name.
     pub fn of_name(name: &str) -> Self {
         let plain: String =
             name.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect();
@@ -123,7 +123,7 @@ impl Operation {
         }
     }
 
-    /// Bus bandwidth over algorithm bandwidth, as nccl-tests and rccl-tests define it; none where there is no data.
+    /// Bus bandwidth over algorithm bandwidth, as in nccl-tests and rccl-tests; `None` if there is no data.
     pub fn bus_factor(self, ranks: u64) -> Option<f64> {
         let n = ranks as f64;
         match self {

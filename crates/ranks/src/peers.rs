@@ -1,4 +1,4 @@
-//! Local work of a member against that of its peers: the other members of the same collective.
+//! Local work of a member compared with that of its peers: the other members of the same collective.
 
 use rayon::prelude::*;
 use trace::Map;
@@ -12,21 +12,21 @@ use crate::simulate::{Event, LocalTimes, StepGraph};
 /// Local times beyond those of the peers, summed over the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Excess {
-    /// All of it.
+    /// Total.
     pub local_ns: f64,
     /// The part in which kernels computed.
     pub compute_ns: f64,
-    /// Collectives that tell.
+    /// Collectives that were compared.
     pub collectives: usize,
 }
 
-/// The middle of local times, and the event of a peer that tells after which others it comes.
+/// Median local times, and a peer's event that shows which events it follows.
 #[derive(Clone, Copy, Debug)]
 struct Typical {
     to_arrival: f32,
     to_wait: f32,
     computed: f32,
-    /// A member, or [`NONE`] where no peer tells anything.
+    /// A member, or [`NONE`] if no peer has the event.
     member: u32,
     /// Place of its event.
     place: u32,
@@ -96,7 +96,7 @@ impl Peers {
         member: usize,
     ) -> impl Iterator<Item = (&'a Event, f64, f64)> {
         let events = &graph.tracks[member].events;
-        // Work that is hidden beside collectives ends where the main line waits; without any wait, arrivals must do.
+        // Work hidden behind collectives ends where the main line waits; without any wait, use arrivals.
         let waits = events.iter().any(|event| event.to_wait.is_finite());
         let ends_work = move |event: &&Event| !waits || (event.to_wait.is_finite() && event.is_counted);
         let known = events.iter().filter(|event| event.is_known).filter(ends_work);
@@ -108,7 +108,7 @@ impl Peers {
         })
     }
 
-    /// Local times of a member as if it were like its peers; where it has none, its own times the same share shorter.
+    /// Local times of a member if it were like its peers; without peers, its own times, equally shortened.
     pub fn typical(&self, fleet: &Fleet, graph: &StepGraph, member: usize, fallback: f64) -> LocalTimes {
         let (mut own, mut theirs) = (0.0, 0.0);
         for (event, beyond, _) in self.told(fleet, graph, member) {
@@ -134,7 +134,7 @@ impl Peers {
         }
     }
 
-    /// Gives events whose record is lost, or that lie beside a lost one, the local times of their peers.
+    /// Gives events whose record is lost, or that are next to a lost one, the local times of their peers.
     pub fn fill_lost(&self, fleet: &Fleet, graph: &mut StepGraph) {
         for member in 0..graph.tracks.len() {
             if graph.tracks[member].events.iter().all(|event| event.is_known) {
@@ -184,7 +184,7 @@ fn turn_of(fleet: &Fleet, member: usize, event: &Event) -> Turn {
     (fleet.members[member].place.pipeline, event.step, event.operation, event.turn)
 }
 
-/// By meeting: what its known events have in the middle.
+/// By meeting: the median of its known events.
 fn of_meetings(meetings: &Meetings, graph: &StepGraph) -> Vec<Typical> {
     let count = meetings.all.len();
     let known = || {
@@ -215,7 +215,7 @@ fn of_meetings(meetings: &Meetings, graph: &StepGraph) -> Vec<Typical> {
 fn typical(graph: &StepGraph, entries: &[(u32, u32)]) -> Typical {
     let event = |&(member, place): &(u32, u32)| &graph.tracks[member as usize].events[place as usize];
     let middle = |value: fn(&Event) -> f32| lower_median(entries.iter().map(event).map(value));
-    // Most do as the first: the order of operations is that of the program.
+    // Most members are like the first: the order of operations is that of the program.
     let (member, place) = entries.first().copied().unwrap_or((NONE, NONE));
     Typical {
         to_arrival: middle(|event| event.to_arrival),

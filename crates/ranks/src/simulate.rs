@@ -1,4 +1,4 @@
-//! The run again from its digests: local work between collectives, and collectives that wait for their last member.
+//! Replays a run from its digests: local work, and collectives that wait for their last member.
 //!
 //! ```text
 //! resume ──local work──► arrival ──(last member, transfer)──► end ──► resume
@@ -36,9 +36,9 @@ pub(crate) struct Event {
     pub is_counted: bool,
     /// Whether its local times were recorded from one end to the other.
     pub is_known: bool,
-    /// Whether the member lost its record: it took part, and how its peers did tells when.
+    /// Whether the member lost its record: it took part, and its peers show when.
     pub is_lost: bool,
-    /// What it is.
+    /// The operation.
     pub operation: Operation,
     /// Its step, or that of the event before it.
     pub step: u32,
@@ -78,7 +78,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Times of steps, from the end of one to the end of the next; the whole run where there are not two.
+    /// Times of steps, from the end of one to the end of the next; the whole run if there are fewer than two.
     pub fn step_times(&self) -> Vec<f64> {
         let times: Vec<f64> = self.steps.windows(2).map(|pair| pair[1] - pair[0]).collect();
         if times.is_empty() { vec![self.end] } else { times }
@@ -125,7 +125,7 @@ impl StepGraph {
         })
     }
 
-    /// How long the run takes with some of it changed; none where the order of collectives contradicts itself.
+    /// How long the run takes with some of it changed; `None` if the order of collectives contradicts itself.
     pub fn run(&self, change: &Change) -> Option<Outcome> {
         let known = self.tracks.iter().map(|track| track.start).filter(|start| start.is_finite());
         let begin = known.fold(f64::INFINITY, f64::min);

@@ -1,7 +1,7 @@
 //! Ranks that others wait for: which, why, and what a step would take without them.
 //!
-//! A rank is to blame if the work of its own between collectives takes longer than that of its peers. A rank that is late with
-//! the usual work of its own was held up itself; it passes on the delay of another one.
+//! A rank is to blame if its own work between collectives takes longer than that of its peers. A rank that is
+//! late with the usual amount of own work was held up itself; it passes on the delay of another one.
 
 mod cause;
 mod links;
@@ -17,19 +17,19 @@ pub use cause::{Cause, Evidence};
 pub use links::SlowLink;
 pub(crate) use links::is_one_node;
 
-/// A rank does more than its peers only if it is beyond them by this share of the run.
+/// A straggler's work beyond that of its peers is at least this share of the run.
 const SMALLEST_SHARE: f64 = 0.01;
-/// It must cost this share of a step.
+/// A straggler costs at least this share of a step.
 const SMALLEST_COST: f64 = 0.01;
-/// And this share of the work beyond its peers' of the worst: smaller ones show once that is fixed.
+/// A straggler's excess work is at least this share of the worst one's: smaller ones show once that is fixed.
 const BESIDE_WORST: f64 = 0.15;
-/// And by this many spreads of all ranks.
+/// A straggler's excess work is this many spreads of all ranks above the median.
 const SPREADS: f64 = 6.0;
-/// So many are named.
+/// At most this many are named.
 const MOST: usize = 16;
 /// Ranks that come last to at least this share of a group's collectives are late.
 const OFTEN_LAST: f64 = 0.5;
-/// Collectives of a group that tell.
+/// Fewest collectives of a group that show who is often last.
 const FEWEST: u64 = 8;
 
 /// A rank that others wait for because of its own work.
@@ -58,7 +58,7 @@ pub struct Propagated {
     pub group: u32,
     /// Share of the group's collectives to which it comes last.
     pub last_share: f64,
-    /// The straggler that held it up, where one is found.
+    /// The straggler that held it up, if one was found.
     pub from: Option<u32>,
 }
 
@@ -81,7 +81,7 @@ pub struct Delays {
     pub is_contradictory: bool,
 }
 
-/// Finds them.
+/// Finds everything that makes ranks wait.
 pub(crate) fn delays(
     fleet: &Fleet,
     meetings: &Meetings,
@@ -133,7 +133,7 @@ pub(crate) fn delays(
     }
     let worst = delays.stragglers.iter().map(|straggler| straggler.excess_ns).fold(0.0, f64::max);
     delays.stragglers.retain(|straggler| straggler.excess_ns >= BESIDE_WORST * worst);
-    // What costs nothing needs no attention. Of several that are equally late, none costs anything alone.
+    // What costs nothing needs no attention. If several are equally late, none costs anything alone.
     let gain = |without: Option<f64>| step_ns.zip(without).map(|(with, without)| (with - without) / with);
     let is_costly = |without: Option<f64>| gain(without).is_none_or(|gain| gain >= SMALLEST_COST);
     let alone = delays.stragglers.iter().filter_map(|straggler| gain(straggler.step_without_ns)).sum::<f64>();
@@ -250,7 +250,7 @@ fn propagated(
     found.filter(|found| found.from.is_some()).collect()
 }
 
-/// Hops after which an origin is not looked for any more.
+/// Hops after which the search for an origin stops.
 const MOST_HOPS: usize = 16;
 
 /// The straggler that held a member up: whom it waited for most, and whom that one waited for, and so on.
@@ -288,7 +288,7 @@ fn origin(
     None
 }
 
-/// The place of a member among parts, which are by member; those of a message are two.
+/// The place of a member among parts, which are sorted by member; a message has two, in any order.
 fn place_of(parts: &[MemberRow], member: u32) -> Option<usize> {
     if parts.len() <= 2 {
         return parts.iter().position(|part| part.member == member);

@@ -1,4 +1,4 @@
-//! Simulated jobs with clocks that are off, one straggler or slow link and lost records: what is found against what is true.
+//! Simulated jobs with wrong clocks, one straggler or slow link and lost records: findings against the truth.
 //!
 //! `RANKS_SEEDS=100 cargo test -p rocm-perf-ranks --test truth -- --nocapture` runs all seeds that the limits are set for.
 
@@ -63,7 +63,7 @@ fn clocks_are_right(found: &Ranks, simulation: &Simulation) -> bool {
     })
 }
 
-/// (found, true) sums over the collectives of which nothing was lost: waiting, transfer.
+/// (found, true) sums over the collectives without lost records: waiting, transfer.
 fn waiting_and_transfer(found: &Ranks, truth: &RanksTruth) -> [(f64, f64); 2] {
     let whole = truth.collectives.iter().filter(|one| one.lost.is_empty());
     let mean = |waits: &[i64]| waits.iter().sum::<i64>() as f64 / waits.len() as f64;

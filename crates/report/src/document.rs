@@ -1,12 +1,12 @@
-//! Documents: reports in the order of reading, for pages, PDF and Markdown.
+//! Documents: reports in reading order, for pages, PDF and Markdown.
 
 use crate::chart::Chart;
 use crate::{Report, Table};
 
-/// A report with a title, its main figures, and sections that say what comes after what.
+/// A report with a title, its main figures, and sections that define its order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Document {
-    /// What it is about.
+    /// Its title.
     pub title: String,
     /// A line below the title.
     pub subtitle: String,
@@ -16,18 +16,18 @@ pub struct Document {
     pub figures: Vec<Figure>,
     /// Tables, findings, charts, inputs, health and notes.
     pub report: Report,
-    /// What comes after what; parts that the report does not have are skipped.
+    /// Sections in order; parts that the report does not have are skipped.
     pub sections: Vec<Section>,
 }
 
 /// A main figure.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figure {
-    /// What it is.
+    /// Its label.
     pub label: String,
     /// The number with its unit.
     pub value: String,
-    /// What it is of, or how to take it.
+    /// Its base, or how to read it.
     pub note: String,
 }
 
@@ -38,30 +38,30 @@ pub struct Section {
     pub id: String,
     /// Heading.
     pub title: String,
-    /// What is seen there.
+    /// What it shows.
     pub text: String,
-    /// In this order.
+    /// Its parts, in order.
     pub parts: Vec<SectionItem>,
 }
 
 /// A part of a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SectionItem {
-    /// The chart of that name.
+    /// The chart with this name.
     Chart(String),
-    /// The table of that name.
+    /// The table with this name.
     Table(String),
     /// All findings.
     Findings,
     /// Inputs and health checks.
     Health,
-    /// Remarks.
+    /// Notes.
     Notes,
 }
 
-/// A part that is there.
+/// A part that exists.
 #[derive(Clone, Copy, Debug)]
-pub enum Found<'a> {
+pub enum SectionContent<'a> {
     /// A chart.
     Chart(&'a Chart),
     /// A table.
@@ -70,7 +70,7 @@ pub enum Found<'a> {
     Findings,
     /// Inputs and health checks.
     Health,
-    /// Remarks.
+    /// Notes.
     Notes,
 }
 
@@ -82,12 +82,12 @@ impl Section {
 }
 
 impl SectionItem {
-    /// The chart of that name.
+    /// The chart with this name.
     pub fn chart(name: &str) -> Self {
         SectionItem::Chart(name.into())
     }
 
-    /// The table of that name.
+    /// The table with this name.
     pub fn table(name: &str) -> Self {
         SectionItem::Table(name.into())
     }
@@ -105,22 +105,22 @@ impl Document {
         Self { title: title.into(), version: version.into(), report, sections, ..Self::default() }
     }
 
-    /// Sections with the parts that are there, without those that would be empty.
-    pub fn outline(&self) -> Vec<(&Section, Vec<Found<'_>>)> {
+    /// Sections with their existing parts, without empty ones.
+    pub fn outline(&self) -> Vec<(&Section, Vec<SectionContent<'_>>)> {
         let found = |part: &SectionItem| match part {
             SectionItem::Chart(name) => {
                 let chart = self.report.charts.iter().find(|chart| chart.name == *name);
-                chart.filter(|chart| !chart.is_empty()).map(Found::Chart)
+                chart.filter(|chart| !chart.is_empty()).map(SectionContent::Chart)
             }
             SectionItem::Table(name) => {
-                self.report.table(name).filter(|table| !table.rows.is_empty()).map(Found::Table)
+                self.report.table(name).filter(|table| !table.rows.is_empty()).map(SectionContent::Table)
             }
-            SectionItem::Findings => (!self.report.findings.is_empty()).then_some(Found::Findings),
-            SectionItem::Health => Some(Found::Health),
-            SectionItem::Notes => (!self.report.notes.is_empty()).then_some(Found::Notes),
+            SectionItem::Findings => (!self.report.findings.is_empty()).then_some(SectionContent::Findings),
+            SectionItem::Health => Some(SectionContent::Health),
+            SectionItem::Notes => (!self.report.notes.is_empty()).then_some(SectionContent::Notes),
         };
         let sections = self.sections.iter().map(|section| {
-            let parts: Vec<Found> = section.parts.iter().filter_map(found).collect();
+            let parts: Vec<SectionContent> = section.parts.iter().filter_map(found).collect();
             (section, parts)
         });
         sections.filter(|(_, parts)| !parts.is_empty()).collect()
@@ -149,6 +149,6 @@ mod tests {
         let document = Document { report, sections, ..Document::default() };
         let outline = document.outline();
         assert_eq!(outline.len(), 1);
-        assert!(matches!(&outline[0].1[..], [Found::Table(table)] if table.name == "kernels"));
+        assert!(matches!(&outline[0].1[..], [SectionContent::Table(table)] if table.name == "kernels"));
     }
 }

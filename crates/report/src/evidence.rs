@@ -1,15 +1,17 @@
-//! Evidence of a finding as people read it: keys carry their unit, and a stamp of the trace's clock is a time in the trace.
+//! Evidence of a finding for people: keys imply units, and timestamps on the trace's clock are shown relative
+//! to its start.
 
 use crate::{Unit, Value, number};
 
-/// Endings of keys whose value is a moment of the trace's clock, not a length of time.
+/// Suffixes of keys whose value is a timestamp on the trace's clock, not a duration.
 const STAMPS: [&str; 2] = ["start_ns", "end_ns"];
 
-/// Endings of keys and the unit that each stands for.
+/// Suffixes of keys and their units.
 const UNITS: [(&str, Unit); 4] =
     [("_ns", Unit::Ns), ("_pct", Unit::Pct), ("_bytes", Unit::Bytes), ("_gbps", Unit::Gbps)];
 
-/// Label and text of a piece of evidence; lists are shown whole. Moments count from `trace_start_ns` where it is known.
+/// Label and text of a piece of evidence; lists are shown whole. Timestamps are relative to `trace_start_ns`
+/// if it is known.
 pub fn shown(key: &str, value: &Value, trace_start_ns: Option<i64>) -> (String, String) {
     let words = |key: &str| key.replace('_', " ");
     let (label, unit) = match UNITS.iter().find(|(ending, _)| key.ends_with(ending)) {

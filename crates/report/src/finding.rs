@@ -25,10 +25,10 @@ impl Severity {
     }
 }
 
-/// What looks closer at a finding, on the same trace. A door words it in its own way.
+/// The next analysis for a finding, on the same trace. Each front end has its own words for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NextStep {
-    /// Predict the run without what the finding of this key is about.
+    /// Predict the run without the cause of the finding with this key.
     Without(String),
     /// The critical path of the run.
     CriticalPath,
@@ -42,13 +42,13 @@ pub enum NextStep {
     Triage,
     /// What is wrong with the run as a whole.
     Explain,
-    /// The kernel of this name under the roofs of the GPU.
+    /// The kernel with this name under the roofs of the GPU.
     Roofline(String),
-    /// What bounds the kernel of this name.
+    /// What bounds the kernel with this name.
     Bottleneck(String),
-    /// The times of the kernel of this name.
+    /// The times of the kernel with this name.
     Kernel(String),
-    /// The same in one of several inputs: the step and the file.
+    /// A step on one of several inputs: the step and the file.
     InFile(Box<(NextStep, String)>),
 }
 
@@ -57,7 +57,7 @@ pub enum NextStep {
 pub struct Finding {
     /// Stable name of the rule.
     pub id: String,
-    /// Tells it from other findings of the rule; the same trace gives the same key.
+    /// Identifies it among the findings of the rule; the same trace gives the same key.
     pub key: String,
     /// How much it matters.
     pub severity: Severity,
@@ -65,7 +65,7 @@ pub struct Finding {
     pub title: String,
     /// Rows, time ranges, formula and numbers behind it.
     pub evidence: Vec<(String, crate::Value)>,
-    /// Most that could be won, in critical-path time; absent when it cannot be told.
+    /// The most that could be saved, in critical-path time; `None` if unknown.
     pub gain_ceiling_ns: Option<i64>,
     /// How much of that is time in which the GPU works.
     pub gain_gpu_ns: Option<i64>,
@@ -73,13 +73,13 @@ pub struct Finding {
     pub gain_host_ns: Option<i64>,
     /// What to do.
     pub recommendation: String,
-    /// What looks closer.
+    /// The next analysis.
     pub next_step: Option<NextStep>,
-    /// The same as the command to type; empty until a door words it.
+    /// The next step as a command to type; empty until a front end fills it in.
     pub next: String,
 }
 
-/// A part of a gain below this share of it is not worth a word.
+/// Parts below this share of the gain are not mentioned.
 const SMALLEST_PART: f64 = 0.01;
 
 impl Finding {
@@ -88,7 +88,7 @@ impl Finding {
         self.gain_ceiling_ns.map(shown)
     }
 
-    /// Whose time the gain is, in parentheses after a space; empty when all of it is GPU work or nobody knows.
+    /// Whose time the gain is, in parentheses after a space; empty if all of it is GPU work or unknown.
     pub fn gain_parts(&self) -> String {
         let (Some(gpu), Some(host)) = (self.gain_gpu_ns, self.gain_host_ns) else { return String::new() };
         let is_small = |part: i64| part <= 0 || (part as f64) < SMALLEST_PART * (gpu + host) as f64;

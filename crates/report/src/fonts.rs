@@ -14,7 +14,8 @@ static FACES: LazyLock<Option<[ttf_parser::Face<'static>; 2]>> = LazyLock::new(|
     Some([face(REGULAR)?, face(MEDIUM)?])
 });
 
-/// The text with signs that the fonts have: what they lack is a replacement sign, arrows are spelled.
+/// The text with only characters that the fonts have: others become a replacement character, arrows are
+/// spelled out.
 #[cfg(feature = "pdf")]
 pub fn printable(text: &str) -> String {
     let has = |c: char| FACES.as_ref().is_none_or(|faces| faces[0].glyph_index(c).is_some());
@@ -30,7 +31,7 @@ pub fn printable(text: &str) -> String {
     printable
 }
 
-/// Width of a text for letters of size 1.
+/// Width of a text at font size 1.
 #[cfg(feature = "pdf")]
 pub fn width(text: &str, bold: bool) -> f64 {
     let Some(faces) = FACES.as_ref() else { return 0.0 };
@@ -40,14 +41,14 @@ pub fn width(text: &str, bold: bool) -> f64 {
     units as f64 / f64::from(face.units_per_em())
 }
 
-/// The glyphs of a text that is printable, each with its character.
+/// The glyphs of a printable text, each with its character.
 #[cfg(feature = "pdf")]
 pub fn glyphs(text: &str, bold: bool) -> impl Iterator<Item = (u16, char)> {
     let face = face(bold);
     text.chars().filter_map(move |c| Some((face?.glyph_index(c)?.0, c)))
 }
 
-/// The font, understood.
+/// The parsed font.
 #[cfg(feature = "pdf")]
 pub fn face(bold: bool) -> Option<&'static ttf_parser::Face<'static>> {
     FACES.as_ref().map(|faces| &faces[usize::from(bold)])
@@ -62,7 +63,7 @@ mod tests {
         assert_eq!(printable("a → b\t日 µs"), "a -> b \u{FFFD} µs");
         let name = "Cijk_Ailk_Bljk <float, 4> {x} ~0.5 %";
         let (exact, estimate) = (width(name, false) * 10.0, crate::chart::text::width(name, 10.0));
-        // Estimates are a little wide, for the sake of other fonts.
+        // Estimates are a little wide, to allow for other fonts.
         assert!(estimate > exact && estimate < exact * 1.05, "{exact} {estimate}");
     }
 }

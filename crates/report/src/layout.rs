@@ -7,8 +7,8 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::{Column, Importance, Table, number};
 
-/// Narrowest a text column may get before columns of this importance are left out instead: a kernel name cut
-/// to 16 characters tells less than a standard deviation costs.
+/// Minimum width of a text column before columns of this importance are left out instead: a kernel name cut
+/// to 16 characters loses more information than a standard deviation adds.
 fn text_min(about_to_drop: Importance) -> usize {
     match about_to_drop {
         Importance::Data | Importance::Detail => 40,
@@ -58,7 +58,7 @@ pub fn fit(table: &Table, cells: &[Vec<String>], width: usize) -> Layout {
     Layout { columns: widths(table, &natural, &shown, width), left_out }
 }
 
-/// The columns that people may see.
+/// The columns that people see.
 pub fn for_people(table: &Table) -> Vec<usize> {
     (0..table.columns.len()).filter(|&c| table.columns[c].importance != Importance::Data).collect()
 }
@@ -68,7 +68,7 @@ fn smallest(column: &Column, natural: usize, about_to_drop: Importance) -> usize
     if column.text { natural.min(text_min(about_to_drop)) } else { natural }
 }
 
-/// Narrowest width of a row. Only the widest text column is held to its minimum; others may shrink further.
+/// Minimum width of a row. Only the widest text column keeps its minimum; others may shrink further.
 fn least(table: &Table, natural: &[usize], shown: &[usize], about_to_drop: Importance) -> usize {
     let widest = shown.iter().copied().filter(|&c| table.columns[c].text).max_by_key(|&c| natural[c]);
     let columns = shown.iter().map(|&c| {
@@ -83,7 +83,7 @@ fn next_to_drop(columns: &[Column], shown: &[usize]) -> Option<usize> {
     (0..shown.len()).rev().filter(|&p| importance(p) != Importance::Key).min_by_key(|&p| importance(p))
 }
 
-/// Numbers get what they need; the rest is shared by the text columns, narrow ones first.
+/// Numbers get the width they need; the text columns share the rest, narrow ones first.
 fn widths(table: &Table, natural: &[usize], shown: &[usize], width: usize) -> Vec<(usize, usize)> {
     let is_text = |c: usize| table.columns[c].text;
     let numbers: usize = shown.iter().filter(|&&c| !is_text(c)).map(|&c| natural[c]).sum();
@@ -99,7 +99,7 @@ fn widths(table: &Table, natural: &[usize], shown: &[usize], width: usize) -> Ve
     shown.iter().map(|&c| (c, given[c])).collect()
 }
 
-/// Lines of at most `width` columns, broken between words; a longer word has a line of its own.
+/// Lines of at most `width` columns, broken between words; a longer word gets its own line.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in words(text) {
@@ -139,7 +139,7 @@ fn words(text: &str) -> Vec<&str> {
     words
 }
 
-/// Text cut in the middle to `width` characters: both ends of a kernel name tell something.
+/// Text cut in the middle to `width` characters: both ends of a kernel name are informative.
 pub fn shorten(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_string();
@@ -167,8 +167,8 @@ pub fn shorten(text: &str, width: usize) -> String {
     format!("{}…{}", &text[..head_end], &text[tail_start..])
 }
 
-/// All texts of a column cut to `width`. Where that would make different texts look the same (kernel names that
-/// only differ in their tile), those are cut around the place where they begin to differ.
+/// All texts of a column cut to `width`. If that would make different texts look the same (kernel names that
+/// differ only in their tile), those are cut around the position where they begin to differ.
 pub fn shorten_apart(texts: &[&str], width: usize) -> Vec<String> {
     let mut short: Vec<String> = texts.iter().map(|text| shorten(text, width)).collect();
     let mut alike: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -188,12 +188,12 @@ pub fn shorten_apart(texts: &[&str], width: usize) -> Vec<String> {
     short
 }
 
-/// Bytes that two texts share at their start, up to a character's border.
+/// Bytes that two texts share at their start, up to a character boundary.
 fn common_prefix(a: &str, b: &str) -> usize {
     a.char_indices().zip(b.chars()).find(|((_, x), y)| x != y).map_or(a.len().min(b.len()), |((at, _), _)| at)
 }
 
-/// The start of a text, then what stands at `from`.
+/// The start of a text, then the text at `from`.
 fn cut_around(text: &str, from: usize, width: usize) -> String {
     let head = width / 4;
     let Some(rest) = text.get(from..).filter(|_| from > head) else { return shorten(text, width) };
@@ -202,7 +202,7 @@ fn cut_around(text: &str, from: usize, width: usize) -> String {
     short
 }
 
-/// The first `width` characters, with an ellipsis when there are more.
+/// The first `width` characters, with an ellipsis if there are more.
 fn cut_end(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_string();
@@ -263,7 +263,7 @@ mod tests {
         let cells = cells(&table);
         let at = |width| fit(&table, &cells, width).left_out;
         assert!(at(100).is_empty());
-        // 40 for the name, then 24, before anything else goes.
+        // First the name shrinks to 40, then to 24, before anything else is dropped.
         assert!(at(66).is_empty());
         assert_eq!(at(60), ["stddev"]);
         assert_eq!(at(36), ["mean", "stddev"]);

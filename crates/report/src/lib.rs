@@ -1,4 +1,4 @@
-//! Reports: what an analysis found, as typed tables, findings and charts, and how they are shown.
+//! Reports: the result of an analysis as typed tables, findings and charts, and how to show them.
 //!
 //! ```text
 //! analysis ──► Report ──► render::{terminal, json, csv, markdown, html, …}
@@ -31,7 +31,7 @@ mod verdict;
 mod visible;
 
 pub use chart::Chart;
-pub use document::{Document, Figure, Found, Section, SectionItem};
+pub use document::{Document, Figure, Section, SectionContent, SectionItem};
 pub use finding::{Finding, NextStep, Severity};
 pub use fonts::{MEDIUM as MEDIUM_FONT, REGULAR as REGULAR_FONT};
 pub use note::{Note, Remedy};
@@ -40,7 +40,7 @@ pub use table::{Column, Importance, Table, Unit, Value};
 pub use verdict::{ArchMatch, BoundBy, Cost, Verdict};
 pub use visible::visible;
 
-/// One input as the report names it.
+/// One input, as named in the report.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct InputFact {
     /// Path as the user gave it.
@@ -49,7 +49,7 @@ pub struct InputFact {
     pub format: String,
     /// Size on disk.
     pub bytes: u64,
-    /// Rank, when known.
+    /// Rank, if known.
     pub rank: Option<u32>,
 }
 
@@ -60,16 +60,16 @@ pub struct HealthCheck {
     pub id: String,
     /// `pass`, `warn` or `fail`.
     pub status: HealthStatus,
-    /// The number behind it.
+    /// The measured number.
     pub value: Option<f64>,
     /// One line for a person.
     pub message: String,
 }
 
-/// How healthy the input is.
+/// The health of an input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HealthStatus {
-    /// As it should be.
+    /// No problem.
     #[default]
     Pass,
     /// Usable, with a caveat.
@@ -89,34 +89,34 @@ impl HealthStatus {
     }
 }
 
-/// What an analysis found.
+/// The result of an analysis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// The command that made it.
     pub command: String,
-    /// What was read.
+    /// Inputs that were read.
     pub inputs: Vec<InputFact>,
-    /// How healthy it was.
+    /// Health checks of the inputs.
     pub health: Vec<HealthCheck>,
     /// The answer, before all tables.
     pub verdict: Option<Verdict>,
     /// Tables in the order to show them.
     pub tables: Vec<Table>,
-    /// First nanosecond of the trace, on its own clock: moments that findings name count from it.
+    /// First timestamp of the trace, on its own clock: findings show times relative to it.
     pub trace_start_ns: Option<i64>,
     /// Findings, most important first.
     pub findings: Vec<Finding>,
     /// Whether the findings are the answer and the tables their evidence, so that they come first.
     pub findings_first: bool,
-    /// Pictures, in the order to show them.
+    /// Charts, in the order to show them.
     pub charts: Vec<chart::Chart>,
-    /// Remarks for a person, such as what was left out and how to see it.
+    /// Notes for a person, such as what was left out and how to see it.
     pub notes: Vec<Note>,
-    /// Fields under stable names that programs look for, in JSON only.
+    /// Fields with stable names for programs, in JSON only.
     pub result: Option<serde_json::Value>,
 }
 
-/// The path that stands for all inputs: that of the only one, or the folder that holds them all.
+/// The path for all inputs: that of the only one, or their common folder.
 fn common_path(inputs: &[InputFact]) -> String {
     let Some((first, others)) = inputs.split_first() else { return String::new() };
     let mut common = std::path::Path::new(&first.path);
@@ -127,7 +127,7 @@ fn common_path(inputs: &[InputFact]) -> String {
             None => return other.path.clone(),
         }
     }
-    // Files of this folder have no common beginning.
+    // Files of the current folder have no common prefix.
     if common.as_os_str().is_empty() { ".".into() } else { common.display().to_string() }
 }
 
@@ -137,7 +137,7 @@ impl Report {
         self.health.iter().map(|check| check.status).max().unwrap_or_default()
     }
 
-    /// Puts each note's remedy and each finding's next step into words, as a door says it.
+    /// Puts each note's remedy and each finding's next step into the words of a front end.
     pub fn speak(&mut self, words: &dyn Fn(&Remedy) -> Option<String>) {
         for note in &mut self.notes {
             *note = std::mem::take(note).spoken(words);
@@ -151,7 +151,7 @@ impl Report {
         }
     }
 
-    /// The table of that name.
+    /// The table with this name.
     pub fn table(&self, name: &str) -> Option<&Table> {
         self.tables.iter().find(|table| table.name == name)
     }

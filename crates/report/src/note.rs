@@ -1,26 +1,26 @@
-//! Notes of a report, each with the remedy that makes it go away.
+//! Notes of a report, each with the remedy that fixes its cause.
 
 use std::fmt;
 
 use crate::NextStep;
 
-/// A remark for a person: what was left out or is missing, and what to ask for to get it.
+/// A note for a person: what was left out or is missing, and how to get it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Note {
-    /// What there is to say.
+    /// The text.
     pub text: String,
-    /// What to ask for next, if something helps.
+    /// What to do next, if something helps.
     pub remedy: Option<Remedy>,
 }
 
-/// What to ask for. The command line turns it into the option to type; other doors into their own words.
+/// What to do next. The command line turns it into the option to type; other front ends use their own words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remedy {
-    /// Advice in words that are right at every door.
+    /// Advice in words that fit every front end.
     Advice(String),
-    /// Look closer at what a finding is about: how, and at which trace or folder.
+    /// Look closer at a finding: the step, and the trace or folder.
     LookCloser(Box<(NextStep, String)>),
-    /// Write what the doctor says of the machine to a file.
+    /// Write the doctor's output for the machine to a file.
     DoctorFile,
     /// Name a trace to read.
     NameInput,
@@ -28,13 +28,13 @@ pub enum Remedy {
     OtherPlace,
     /// Choose another place for the folder package.
     OtherPackage,
-    /// Choose another place for the output, or replace what is there.
+    /// Choose another place for the output, or overwrite it.
     OtherPlaceOrReplace,
-    /// Give a capture trace or a graph-off trace, which tells where replayed kernels come from.
+    /// Give a capture trace or a graph-off trace, which shows where replayed kernels come from.
     Mapping,
-    /// Give the trace of the run; the capture trace that was given only locates its kernels.
+    /// Give the trace of the run; the given capture trace only locates its kernels.
     CaptureIsMapping,
-    /// Rules for kernel names, which name more kernels.
+    /// Give rules for kernel names, which classify more kernels.
     KernelRules,
     /// Show kernels of any share.
     AllShares,
@@ -42,15 +42,15 @@ pub enum Remedy {
     OtherRank,
     /// Look at one of several markers by its time, rank or process.
     OneMarker,
-    /// Give a share or a time from the start, or look at recordings of one clock.
+    /// Give a share or a time from the start, or select recordings on one clock.
     OneClock,
     /// Look at one host at a time.
     OneHost,
-    /// Keep what only touches the window.
+    /// Keep rows that only touch the window.
     Overlapping,
-    /// Give every segment of the path its row.
+    /// Show every segment of the path in its own row.
     AllSegments,
-    /// How a prediction is written.
+    /// How to write a prediction.
     WhatIf,
     /// Read Python frames too.
     PythonFrames,
@@ -60,21 +60,21 @@ pub enum Remedy {
     CompareCalls,
     /// Compare runs that were made differently.
     CompareAnyway,
-    /// Take runs for comparable that do not show it.
+    /// Treat runs as comparable when nothing shows that they are.
     AssumeComparable,
     /// Give a gate several runs of each side, or let the change itself decide.
     GateInterval,
     /// List the counters that a roofline needs.
     RooflineCounters,
-    /// Say which architecture it is.
+    /// Name the architecture.
     Arch,
-    /// Give the architecture and the registers of a kernel, where there is no input.
+    /// Give the architecture and the registers of a kernel if there is no input.
     ArchAndRegisters,
-    /// Give the registers of a kernel, where there is no input.
+    /// Give the registers of a kernel if there is no input.
     Registers,
-    /// Leave out registers and wave size, which an input brings along.
+    /// Omit registers and wave size, which the input already has.
     NoRegisters,
-    /// Leave out the LDS, which a trace has of each launch.
+    /// Omit the LDS, which a trace has for each launch.
     NoLds,
     /// Choose kernels of a code object by name, and by nothing else.
     KernelNameOnly,
@@ -88,9 +88,9 @@ pub enum Remedy {
     ListPanels,
     /// Collect the counters of these panels.
     PanelCounters(String),
-    /// See everything, in the form for programs.
+    /// Show everything, in the format for programs.
     Everything,
-    /// Collect these counters; the times the application has to run, in words.
+    /// Collect these counters; how often the application has to run, as text.
     CollectCounters {
         /// Their names.
         names: Vec<String>,
@@ -101,17 +101,17 @@ pub enum Remedy {
     ProfileCounters,
     /// Profile with a thread trace.
     ProfileThreadTrace,
-    /// See all that the profiler prints.
+    /// Show all output of the profiler.
     ProfilerOutput,
     /// Time the process without the profiler.
     WithoutProfiler,
-    /// Time the process, or see a simulated profile; or install the profiler, in words.
+    /// Time the process, or show a simulated profile; or install the profiler, with instructions.
     NoProfiler(String),
     /// Allow more time.
     Timeout,
     /// Allow more time, or record less.
     TimeoutOrShorter,
-    /// Measure without the profiler, or by a number that the program prints.
+    /// Measure without the profiler, or use a number that the program prints.
     OtherMeasure,
     /// Add a run without counters.
     TimingRun,
@@ -131,19 +131,19 @@ pub enum Remedy {
     FewerSteps,
     /// Give the server's key.
     ServerKey,
-    /// Say which framework the server runs.
+    /// Name the framework that the server runs.
     ServerFramework,
-    /// Stop the profile that is running first.
+    /// First stop the profile that is running.
     StopFirst,
     /// Send shorter requests.
     RequestLengths,
     /// Wait longer for a file that the server is still writing, or see why it stopped.
     UnfinishedFile,
-    /// Give the folder that the server writes to: where it wrote, if that is known.
+    /// Give the folder that the server writes to: where it wrote, if known.
     ServerFolder(Option<String>),
     /// Convert this file to rocpd first.
     ConvertToRocpd(String),
-    /// Make a lake of traces.
+    /// Create a lake from traces.
     MakeLake,
     /// Put the traces into this lake.
     AddToLake(String),
@@ -155,45 +155,45 @@ pub enum Remedy {
     CheckLake,
     /// Start a cluster.
     StartCluster,
-    /// Install the client of clusters.
+    /// Install the cluster client.
     ClusterClient,
     /// Keep the environments.
     KeepEnvironment,
-    /// Merge, which can keep the environments.
+    /// Merge instead, which can keep the environments.
     MergeKeepsEnvironment,
-    /// Search in another folder, or pass over the runs of the other device.
+    /// Search in another folder, or ignore the runs of the other device.
     OtherDevice,
     /// Name the file with the kernel.
     KernelSource,
-    /// Give the command that builds, or name the one file to compile.
+    /// Give the build command, or name the one file to compile.
     BuildOrSource,
     /// Name a smaller source tree.
     SmallerTree,
-    /// Paths of the build must lie in the tree.
+    /// Paths of the build must be in the tree.
     BuildInTree,
-    /// Give a checker, or do without one.
+    /// Give a checker, or go without one.
     Checker,
     /// Allow the rule to change compiler options.
     AllowFlags(String),
     /// Allow the rule to change results in the last digits.
     AllowFastMath(String),
-    /// Change the source: where the patch is.
+    /// Apply the change to the source: where the patch is.
     Apply(String),
     /// Give the command to measure.
     RunCommand,
-    /// Give the command that builds.
+    /// Give the build command.
     BuildCommand,
-    /// See what an SQL rule looks like.
+    /// Show what an SQL rule looks like.
     SqlRuleFormat,
-    /// See what is in a trace.
+    /// Show what is in a trace.
     SeeContents,
-    /// See the names in a trace.
+    /// Show the names in a trace.
     SeeNames,
-    /// See all findings.
+    /// Show all findings.
     SeeFindings,
-    /// See what a preset runs.
+    /// Show what a preset runs.
     ShowPreset,
-    /// Let programs have variables that hold keys.
+    /// Pass variables that may hold keys to programs.
     PassEnvironment,
     /// Build and run proposals without a sandbox.
     NoSandbox,
@@ -204,12 +204,12 @@ pub enum Remedy {
 }
 
 impl Note {
-    /// A remark with what to ask for.
+    /// A note with a remedy.
     pub fn new(text: impl Into<String>, remedy: Remedy) -> Self {
         Self { text: text.into(), remedy: Some(remedy) }
     }
 
-    /// The same with the remedy in words, as this door says it; without one where it has no words for it.
+    /// The note with its remedy in a front end's words; without one if it has no words for it.
     pub fn spoken(self, words: &dyn Fn(&Remedy) -> Option<String>) -> Self {
         let said = self.remedy.as_ref().and_then(|remedy| match remedy {
             Remedy::Advice(text) => Some(text.clone()),
@@ -252,7 +252,7 @@ impl fmt::Display for Note {
     }
 }
 
-/// A note reads as its text.
+/// A note dereferences to its text.
 impl std::ops::Deref for Note {
     type Target = str;
 

@@ -30,7 +30,7 @@ pub fn show(value: &Value, unit: Unit) -> String {
     }
 }
 
-/// Four significant digits and the unit that suits.
+/// Four significant digits and a suitable unit.
 fn duration(ns: f64) -> String {
     scaled(ns, 1000.0, &["ns", "µs", "ms", "s"])
 }
@@ -41,7 +41,7 @@ fn bytes(n: f64) -> String {
 
 fn scaled(number: f64, step: f64, units: &[&str]) -> String {
     let (mut scaled, mut unit) = (number, 0);
-    // 999.95 would print as "1000.0": the next unit is better from there on.
+    // 999.95 would print as "1000.0": from there on the next unit is better.
     while scaled.abs() >= 999.95 && unit + 1 < units.len() {
         scaled /= step;
         unit += 1;
@@ -73,7 +73,7 @@ fn significant(f: f64) -> String {
     }
 }
 
-/// Thousands apart: 1 234 567.
+/// Groups of thousands: 1 234 567.
 fn grouped(n: i64) -> String {
     let digits = n.unsigned_abs().to_string();
     let mut text = String::new();

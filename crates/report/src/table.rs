@@ -6,7 +6,7 @@ pub enum Unit {
     /// A plain number.
     #[default]
     None,
-    /// A number to show digit for digit, such as an id or what a query gave.
+    /// A number to show digit for digit, such as an id or the result of a query.
     Exact,
     /// Nanoseconds.
     Ns,
@@ -14,7 +14,7 @@ pub enum Unit {
     Pct,
     /// Bytes.
     Bytes,
-    /// 10⁹ bytes a second.
+    /// 10⁹ bytes per second.
     Gbps,
 }
 
@@ -29,17 +29,17 @@ pub enum Value {
     Text(String),
     /// A number that could not be measured, and why.
     Absent(String),
-    /// A list or an object, whole in JSON and CSV; people see how many entries it has.
+    /// A list or an object, whole in JSON and CSV; people see the number of entries.
     Json(serde_json::Value),
 }
 
 impl Value {
-    /// Absent, for this reason.
+    /// An absent value with this reason.
     pub fn absent(why: &str) -> Self {
         Value::Absent(why.to_string())
     }
 
-    /// The number, or absent for this reason.
+    /// The number, or an absent value with this reason.
     pub fn int_or(value: Option<i64>, why: &str) -> Self {
         value.map_or_else(|| Self::absent(why), Value::Int)
     }
@@ -66,7 +66,7 @@ impl From<usize> for Value {
     }
 }
 
-/// Which columns go first when a terminal is narrow.
+/// Which columns are left out first on a narrow terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Importance {
     /// For programs: in JSON and CSV, never shown to people.
@@ -89,7 +89,7 @@ pub struct Column {
     pub text: bool,
     /// Unit of numbers.
     pub unit: Unit,
-    /// What to leave out when there is no room.
+    /// When to leave it out.
     pub importance: Importance,
 }
 
@@ -114,7 +114,7 @@ impl Column {
         Self { importance: Importance::Data, ..self }
     }
 
-    /// The same column, left out when there is no room.
+    /// The same column, left out if there is no room.
     pub fn normal(self) -> Self {
         Self { importance: Importance::Normal, ..self }
     }
@@ -136,7 +136,7 @@ impl Column {
             Unit::None => ("", ""),
         };
         let name = self.key.strip_suffix(suffix).unwrap_or(&self.key);
-        // `mean` is a time wherever there are times; a mean of sizes says so.
+        // `mean` is a time if there are times; a mean of sizes says so.
         if self.unit == Unit::Bytes && ["mean", "median", "min", "max"].contains(&name) {
             return format!("{name} bytes");
         }
@@ -155,9 +155,9 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Rows, each as long as `columns`.
     pub rows: Vec<Vec<Value>>,
-    /// Rows that `limit` left out.
+    /// Number of rows that `limit` removed.
     pub hidden: usize,
-    /// Shown to people only when they ask for details; always there as data.
+    /// Shown to people only on request; always included in data.
     pub is_detail: bool,
 }
 
@@ -167,7 +167,7 @@ impl Table {
         Self { name: name.into(), title: title.into(), columns, ..Self::default() }
     }
 
-    /// A table that people see only when they ask for details.
+    /// A table that people see only on request.
     pub fn detail(self) -> Self {
         Self { is_detail: true, ..self }
     }
@@ -178,12 +178,13 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// The column with that key.
+    /// The column with this key.
     pub fn column(&self, key: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.key == key)
     }
 
-    /// Sorts by a column: numbers from high to low, text from A to Z, absent cells last. False: no such column.
+    /// Sorts by a column: numbers from high to low, text from A to Z, absent cells last. `false`: no such
+    /// column.
     pub fn sort_by(&mut self, key: &str) -> bool {
         let Some(column) = self.column(key) else { return false };
         self.rows.sort_by(|a, b| match (&a[column], &b[column]) {
@@ -196,12 +197,12 @@ impl Table {
         true
     }
 
-    /// Keeps the first `rows` rows and remembers how many were left out; 0 keeps all.
+    /// Keeps the first `rows` rows and records how many were removed; 0 keeps all.
     pub fn limit(&mut self, rows: usize) {
         self.take_beyond(rows);
     }
 
-    /// The same; gives the rows that were left out.
+    /// Like [`Self::limit`]; returns the removed rows.
     pub fn take_beyond(&mut self, rows: usize) -> Vec<Vec<Value>> {
         if rows == 0 || self.rows.len() <= rows {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! The verdict: one sentence and a few numbers that answer "what is slow" before any table does.
+//! The verdict: one sentence and a few numbers that answer "what is slow" before any table.
 
 use serde_json::{Value as Json, json};
 
@@ -9,22 +9,22 @@ pub enum BoundBy {
     Gpu,
     /// The host issues work too slowly.
     Launch,
-    /// The host does something else.
+    /// The host does other work.
     Host,
     /// The host waits for the GPU and has to start again.
     Sync,
-    /// Copies with nothing beside them.
+    /// Copies that overlap with nothing.
     Copy,
-    /// Collectives with nothing beside them.
+    /// Collectives that overlap with nothing.
     Communication,
-    /// Calls for memory.
+    /// Memory allocation calls.
     Allocation,
-    /// No single one.
+    /// No single cause.
     Mixed,
 }
 
 impl BoundBy {
-    /// Its word in JSON.
+    /// Its name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             BoundBy::Gpu => "gpu",
@@ -50,12 +50,12 @@ pub struct Cost {
     pub share_pct: f64,
 }
 
-/// Whether the trace was taken on the architecture that the answer is for.
+/// Whether the trace was taken on the architecture you care about.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ArchMatch {
     /// `exact`, `compatible` or `unknown`.
     pub status: String,
-    /// The architecture that the answer is for.
+    /// The architecture you care about.
     pub target: String,
     /// Why.
     pub reason: String,
@@ -66,7 +66,7 @@ pub struct ArchMatch {
 pub struct Verdict {
     /// The sentence.
     pub text: String,
-    /// What bounds the run; absent when that cannot be judged.
+    /// What bounds the run; `None` if that is unknown.
     pub bound_by: Option<BoundBy>,
     /// First to last GPU work.
     pub span_ns: Option<i64>,
@@ -82,9 +82,9 @@ pub struct Verdict {
     pub architecture: Option<String>,
     /// `MI300X`.
     pub product: Option<String>,
-    /// Whether that is what the answer is for.
+    /// Whether that is the architecture you care about.
     pub arch_match: ArchMatch,
-    /// Why the trace must not be trusted; trusted where empty.
+    /// Why the trace must not be trusted; empty if it can be.
     pub why_not: Vec<String>,
     /// What takes most of the time.
     pub largest_cost: Option<Cost>,
@@ -107,7 +107,7 @@ impl Verdict {
         format!("{observed}, target {target}: arch_match {status}")
     }
 
-    /// As the JSON contract has it.
+    /// JSON in the form of the contract.
     pub fn json(&self) -> Json {
         let cost = self.largest_cost.as_ref();
         json!({

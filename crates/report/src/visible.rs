@@ -1,8 +1,9 @@
-//! Text from strangers for people: what acts on a terminal, or makes a line look like another, is shown instead of done.
+//! Untrusted text for people: characters that control a terminal, or make a line look like another, are made
+//! visible.
 
 use std::borrow::Cow;
 
-/// Signs that take no room or turn the direction of what follows: a name with them can look like another name.
+/// Characters that are invisible or change the text direction: a name with them can look like another name.
 fn is_deceiving(c: char) -> bool {
     matches!(c,
         '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}'
@@ -19,7 +20,7 @@ pub fn one_line(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
-/// Several lines, as they are but for control and deceiving characters, which are written as `\u{1b}`.
+/// Several lines, unchanged except for control and deceiving characters, which are written as `\u{1b}`.
 pub fn visible(text: &str) -> Cow<'_, str> {
     let acts = |c: char| (c.is_control() && c != '\n' && c != '\t') || is_deceiving(c);
     if !text.contains(acts) {

@@ -10,7 +10,8 @@ fn number(node: &Node, name: &str) -> f64 {
     node.attribute(name).and_then(|text| text.parse().ok()).unwrap_or(0.0)
 }
 
-/// Left, right, top and bottom of a level text, judged without our own measures: letters are half as wide as high.
+/// Left, right, top and bottom of a horizontal text, estimated independently: letters are half as wide as
+/// high.
 fn text_box(node: &Node) -> (f64, f64, f64, f64) {
     let words = node.text().unwrap_or("");
     let (x, y, size) = (number(node, "x"), number(node, "y"), number(node, "font-size"));

@@ -1,4 +1,4 @@
-//! Files made from a document, read by readers that are not ours: spreadsheet, pictures, page, PDF.
+//! Files made from a document, read by independent readers: spreadsheet, pictures, page, PDF.
 
 mod gallery;
 
@@ -14,7 +14,7 @@ use rocm_perf_report::{
 
 const NAME: &str = "gemm<a & b> \"日本\"";
 
-/// A document with all there can be: odd names, absent numbers, a table that is longer than a page.
+/// A document with everything: odd names, absent numbers, a table that is longer than a page.
 fn document() -> Document {
     let columns = vec![
         Column::text("name"),
@@ -109,7 +109,7 @@ fn the_spreadsheet_has_numbers_and_a_sheet_for_each_table() {
     let overview = book.worksheet_range("Overview").expect("the sheet");
     let words: Vec<String> = overview.rows().flatten().map(ToString::to_string).collect();
     assert!(words.contains(&"GPU busy".into()) && words.contains(&"the end is missing".into()), "{words:?}");
-    // What calamine does not tell: the heading stays in sight, numbers have formats, there are filters.
+    // What calamine does not show: the heading is frozen, numbers have formats, there are filters.
     let mut file = zip::ZipArchive::new(Cursor::new(bytes)).expect("a zip file");
     let mut part = |name: &str| {
         let mut text = String::new();
@@ -164,7 +164,7 @@ fn the_page_is_whole_safe_and_asks_for_nothing() {
     }
     assert!(page.contains("default-src 'none'"));
     assert!(page.contains("gemm&lt;a &amp; b&gt;") && !page.contains("gemm<a"));
-    // In data no name can end the script that holds it.
+    // No name in the data can close the script element that holds it.
     assert!(page.contains("gemm\\u003ca & b> \\\"日本\\\""));
     assert_eq!(page.matches("<tr><td>kernel_").count(), 19, "a page shows its first rows only");
     assert!(page.contains("\"kernel_149\""), "and carries the others");

@@ -1,4 +1,4 @@
-//! The list of writes: who did what and when, one JSON object a line.
+//! The log of writes: who did what and when, one JSON object per line.
 
 use std::fs::File;
 use std::io::Write;
@@ -11,11 +11,11 @@ use serde_json::json;
 use crate::error::ServeError;
 use crate::time;
 
-/// The file of the list.
+/// The log file.
 pub struct Audit(Mutex<File>);
 
 impl Audit {
-    /// Opens the list at its end.
+    /// Opens the log for appending.
     pub fn open(path: &Path) -> Result<Self, ServeError> {
         let refused = |error| ServeError::Audit { path: path.to_path_buf(), error };
         let mut options = File::options();
@@ -25,7 +25,7 @@ impl Audit {
         Ok(Self(Mutex::new(options.open(path).map_err(refused)?)))
     }
 
-    /// Adds a request that writes, or tried to.
+    /// Logs a request that wrote, or tried to.
     pub fn write(&self, peer: IpAddr, role: &str, method: &str, path: &str, status: u16) {
         let at = time::iso(time::now_ns());
         let entry =

@@ -1,4 +1,4 @@
-//! What pages and the API ask of the store. Nothing else calls it.
+//! Store queries for the pages and the API. Nothing else calls the store.
 
 use std::sync::Arc;
 
@@ -18,9 +18,9 @@ pub const ALERT_EXPERIMENTS: usize = 100;
 
 /// An experiment with all that its page shows.
 pub struct Experiment {
-    /// What lists say of it.
+    /// Its row in the list of experiments.
     pub row: ExperimentRow,
-    /// What the overview says of it.
+    /// Its row in the overview.
     pub standing: OverviewRow,
     /// Its trials, oldest first.
     pub trials: Vec<TrialRow>,
@@ -56,7 +56,7 @@ impl Dashboard {
         self.ask(move |store| store.overview(&filter, page)).await
     }
 
-    /// A page of the overview, and what its filters can choose from.
+    /// A page of the overview, and the choices for its filters.
     pub(crate) async fn overview_with_choices(
         &self,
         filter: OverviewFilter,
@@ -141,7 +141,7 @@ impl Dashboard {
     /// Two trials of an experiment side by side.
     pub(crate) async fn compare(&self, name: &str, base: &str, candidate: &str) -> Result<Report, Problem> {
         let (name, base, candidate) = (name.to_string(), base.to_string(), candidate.to_string());
-        // Asked for first, so that a trial that is not there is told as such.
+        // Checked first, so that a missing trial is reported as such.
         let (trials, names) = (name.clone(), [base.clone(), candidate.clone()]);
         self.ask(move |store| names.iter().try_for_each(|trial| store.trial(&trials, trial).map(|_| ())))
             .await?;
@@ -154,7 +154,7 @@ impl Dashboard {
         self.ask(move |store| store.alerts(&name)).await
     }
 
-    /// Alerts of all experiments that have open ones, and how many experiments have.
+    /// Alerts of all experiments with open ones, and whether there are more experiments.
     pub(crate) async fn open_alerts(&self) -> Result<(Vec<ExperimentAlerts>, bool), Problem> {
         self.ask(|store| {
             let order = OverviewOrder::Alerts;
@@ -172,7 +172,7 @@ impl Dashboard {
         .await
     }
 
-    /// Says of alerts that they are known; gives how many.
+    /// Acknowledges alerts; returns how many.
     pub(crate) async fn acknowledge(
         &self,
         name: String,
@@ -183,7 +183,7 @@ impl Dashboard {
         self.ask(move |store| store.acknowledge(&name, &first_trial, metric.as_deref(), &reason)).await
     }
 
-    /// Suppresses the alerts of a series, or wants to hear of it again where no reason is given.
+    /// Suppresses the alerts of a series, or enables them again if no reason is given.
     pub(crate) async fn suppress(
         &self,
         name: String,
@@ -193,7 +193,7 @@ impl Dashboard {
         self.ask(move |store| store.suppress(&name, &key, reason.as_deref())).await
     }
 
-    /// Runs that said something after a time.
+    /// Runs that reported something after a time.
     pub(crate) async fn progress(
         &self,
         experiment: Option<String>,

@@ -1,4 +1,4 @@
-//! What goes wrong: before the server runs, and while it answers.
+//! What can go wrong: before the server runs, and while it answers.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ pub enum ServeError {
     /// Anybody on the network could read and write.
     #[error("`{0}` can be reached from other machines, and no token is set")]
     NeedsToken(SocketAddr),
-    /// A token that cannot be one.
+    /// An invalid token.
     #[error("{0}")]
     Token(String),
     /// The address cannot be listened on.
@@ -27,7 +27,7 @@ pub enum ServeError {
         /// Why not.
         error: std::io::Error,
     },
-    /// The list of writes cannot be kept.
+    /// The log of writes cannot be opened.
     #[error("cannot write `{}`: {}", path.display(), error.to_string().to_lowercase())]
     Audit {
         /// The file.
@@ -38,7 +38,7 @@ pub enum ServeError {
     /// The store cannot be opened.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The system refused something else.
+    /// Any other system error.
     #[error("{0}")]
     System(#[from] std::io::Error),
 }
@@ -46,7 +46,7 @@ pub enum ServeError {
 /// Why a request got no answer: a status, a stable code and a sentence.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// Status of the response.
+    /// HTTP status of the response.
     pub status: StatusCode,
     /// A word for programs.
     pub code: &'static str,
@@ -64,12 +64,12 @@ impl Problem {
         Self { status, code, message: message.into(), help: None, retry_after: None }
     }
 
-    /// Nothing is there.
+    /// The resource does not exist.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", message)
     }
 
-    /// The request makes no sense.
+    /// The request is invalid.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "bad_request", message)
     }
@@ -84,7 +84,7 @@ impl Problem {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
     }
 
-    /// The server is at fault.
+    /// An error of the server.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message)
     }
@@ -95,7 +95,7 @@ impl Problem {
         Self { retry_after: Some(5), ..problem }
     }
 
-    /// The same with advice.
+    /// Adds advice.
     pub fn with_help(self, help: impl Into<String>) -> Self {
         Self { help: Some(help.into()), ..self }
     }
@@ -113,7 +113,7 @@ impl From<StoreError> for Problem {
                 .with_help("restore it with `rocm-perf experiment rm --restore`"),
             StoreError::NotRemoved(_) => Self::new(StatusCode::CONFLICT, "not_removed", message),
             StoreError::Differs { .. } => Self::new(StatusCode::CONFLICT, "differs", message)
-                .with_help("choose another trial, or ask to replace what is there"),
+                .with_help("choose another trial, or ask to replace the existing one"),
             StoreError::BadName(..) | StoreError::Malformed(_) => Self::bad_request(message),
             StoreError::Newer { .. } => Self::new(StatusCode::SERVICE_UNAVAILABLE, "newer_schema", message)
                 .with_help("run a newer rocm-perf"),
@@ -131,7 +131,7 @@ impl From<Failure> for Problem {
         };
         let help = failure.remedy().and_then(|remedy| match remedy {
             app::Remedy::Advice(text) => Some(text.clone()),
-            // The others name what a program can be asked for, not a server.
+            // The others name options of commands, which a server does not have.
             _ => None,
         });
         Self { help, ..problem }

@@ -4,16 +4,16 @@
 //! browser, curl, Grafana ──► access (host, token, site) ──► pages · api ──► data ──► store
 //! ```
 //!
-//! Pages show what was attached and conclude nothing; what is missing is shown as missing. They work without
-//! scripts: sorting, filtering and turning pages are part of the address.
+//! Pages show what was attached and draw no conclusions; what is missing is shown as missing. They work
+//! without scripts: sorting, filtering and turning pages are part of the address.
 //!
 //! | module | what for |
 //! |---|---|
 //! | `server`, `state` | listening, routes, what all requests share |
 //! | `access` | names, tokens, sessions, headers: every request passes it first |
-//! | `audit` | the list of writes |
-//! | `pool`, `data` | connections to the store, and the only calls of it |
-//! | `recent` | answers that are kept for a moment |
+//! | `audit` | the log of writes |
+//! | `pool`, `data` | connections to the store, and all queries on it |
+//! | `recent` | answers that are cached for a moment |
 //! | `documents`, `table` | stored JSON as typed tables, sorted, filtered and paged here |
 //! | `upload` | archives of artifacts from other machines |
 //! | `api` | JSON, CSV, OpenMetrics, `openapi.json` |

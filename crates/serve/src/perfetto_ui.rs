@@ -25,10 +25,10 @@ pub const PUBLIC_UI: &str = "https://ui.perfetto.dev";
 /// The port of this machine that the public UI may fetch from.
 pub const PORT: u16 = 9001;
 
-/// How long a browser has to take in what was sent last.
+/// Time for a browser to take in what was sent last.
 const FAREWELL: Duration = Duration::from_secs(30);
 
-/// How often the end is looked for.
+/// How often to check whether to stop.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Bytes that are read at a time.
@@ -48,7 +48,7 @@ struct Served {
     origin: String,
     /// Path under which the trace is served.
     path: String,
-    /// Names under which the server may be asked.
+    /// Host names that the server accepts.
     hosts: [String; 2],
     fetched: AtomicBool,
 }
@@ -92,12 +92,12 @@ impl Offer {
         format!("{}/#!/?url={}", self.ui, self.url())
     }
 
-    /// Answers until the trace was fetched whole, or for as long as `patience` says. With `keep`, being fetched does not
-    /// end it: a page can be loaded again.
+    /// Answers until the whole trace was fetched, or until `patience` is over. With `keep`, a fetch does not
+    /// end it, so that a page can be reloaded.
     pub fn serve(&self, patience: Duration, keep: bool) -> io::Result<Ended> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let ended = runtime.block_on(self.answer_all(patience, keep));
-        // A reader that takes no more must not keep the program.
+        // A slow reader must not keep the program running.
         runtime.shutdown_background();
         ended
     }
@@ -112,7 +112,7 @@ impl Offer {
                 tokio::time::sleep(TICK).await;
             }
         };
-        // Once it is over, what is on its way still arrives.
+        // After that, responses in progress still complete.
         let serving = axum::serve(listener, router).with_graceful_shutdown(over).into_future();
         let is_fetched = || self.served.fetched.load(Ordering::Acquire);
         match tokio::time::timeout(patience.saturating_add(FAREWELL), serving).await {
@@ -136,10 +136,10 @@ async fn answer(State(served): State<Arc<Served>>, request: Request) -> Response
     response
 }
 
-/// The trace, or only what is said of it.
+/// The trace, or only its headers.
 fn send(served: Arc<Served>, file: File, bytes: u64, whole: bool) -> Response {
     let body = if whole {
-        let counted = Counted { file: Some(file), left: bytes, served };
+        let counted = TraceBody { file: Some(file), left: bytes, served };
         Body::from_stream(stream::try_unfold(counted, |mut counted| async move {
             let part = counted.part().await?;
             Ok::<_, io::Error>((!part.is_empty()).then_some((part, counted)))
@@ -147,7 +147,7 @@ fn send(served: Arc<Served>, file: File, bytes: u64, whole: bool) -> Response {
     } else {
         Body::empty()
     };
-    // By its length a page can tell how much is still to come.
+    // The length lets a page show how much is still to come.
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),
         (header::CONTENT_LENGTH, HeaderValue::from(bytes)),
@@ -155,10 +155,10 @@ fn send(served: Arc<Served>, file: File, bytes: u64, whole: bool) -> Response {
     (headers, body).into_response()
 }
 
-/// Whether a request gets the trace, or else the status that it gets.
+/// Whether a request gets the trace; otherwise its status.
 fn judge(served: &Served, request: &Request) -> Result<(), StatusCode> {
     let value = |name: HeaderName| request.headers().get(name).and_then(|value| value.to_str().ok());
-    // A page elsewhere whose name is made to point here comes under its own name.
+    // A foreign page whose name is made to point here sends its own name.
     if value(header::HOST).is_none_or(|host| !served.hosts.iter().any(|own| own == host)) {
         return Err(StatusCode::FORBIDDEN);
     }
@@ -167,7 +167,7 @@ fn judge(served: &Served, request: &Request) -> Result<(), StatusCode> {
     }
     match *request.method() {
         Method::OPTIONS => Err(StatusCode::NO_CONTENT),
-        // The UI asks for a trace processor of its own on this port first.
+        // The UI first looks for a trace processor on this port.
         _ if request.uri().path() != served.path => Err(StatusCode::NOT_FOUND),
         Method::GET | Method::HEAD => Ok(()),
         _ => Err(StatusCode::METHOD_NOT_ALLOWED),
@@ -204,16 +204,16 @@ fn allowance(served: &Served, request: &Request) -> HeaderMap {
 }
 
 /// The trace on its way out.
-struct Counted {
-    /// Lent to the thread that reads.
+struct TraceBody {
+    /// Taken by the thread that reads.
     file: Option<File>,
     /// Bytes that are still to be sent.
     left: u64,
     served: Arc<Served>,
 }
 
-impl Counted {
-    /// The next bytes; none at the end.
+impl TraceBody {
+    /// The next bytes; empty at the end.
     async fn part(&mut self) -> io::Result<Bytes> {
         let Some(mut file) = self.file.take() else { return Ok(Bytes::new()) };
         let read = tokio::task::spawn_blocking(move || {
@@ -229,7 +229,7 @@ impl Counted {
     }
 }
 
-impl Drop for Counted {
+impl Drop for TraceBody {
     fn drop(&mut self) {
         // A client that disconnects before the last byte has not fetched the trace.
         if self.left == 0 {
@@ -252,7 +252,7 @@ fn plain(name: &str) -> String {
     name.replace(|c: char| !c.is_ascii_alphanumeric() && !"-._".contains(c), "_")
 }
 
-/// A number that other users of this machine cannot know.
+/// A number that other users of this machine cannot guess.
 fn unguessable() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     // Keyed by the system's randomness.

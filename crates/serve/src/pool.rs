@@ -13,7 +13,7 @@ const CONNECTIONS: usize = 8;
 /// How long a request waits for its turn.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Open connections that nobody uses now.
+/// Idle open connections.
 pub struct Pool {
     location: Location,
     idle: Mutex<Vec<Store>>,
@@ -21,13 +21,13 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Opens the store once, so that a wrong one is found before the server runs.
+    /// Opens the store once, so that a wrong location is found before the server runs.
     pub fn open(location: Location) -> Result<Self, StoreError> {
         let first = Store::open(&location)?;
         Ok(Self { location, idle: Mutex::new(vec![first]), turns: Semaphore::new(CONNECTIONS) })
     }
 
-    /// Does something with a connection.
+    /// Runs a closure with a connection.
     pub async fn with<T, E>(
         self: &Arc<Self>,
         work: impl FnOnce(&mut Store) -> Result<T, E> + Send + 'static,
@@ -64,7 +64,7 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        // A connection to PostgreSQL waits for its end, which threads of the runtime must not: the server aborted here.
+        // Closing a PostgreSQL connection blocks, which runtime threads must not: the server aborted here.
         let idle = std::mem::take(&mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner));
         std::thread::spawn(move || drop(idle));
     }

@@ -1,12 +1,12 @@
-//! An answer that is kept for a moment: what changes rarely is not asked for with every page.
+//! A cached answer: what changes rarely is not queried for every page.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long an answer is good.
+/// How long an answer stays valid.
 const MOMENT: Duration = Duration::from_secs(2);
 
-/// The last answer, and when it was given.
+/// The last answer, and when it was made.
 pub struct Recent<T>(Mutex<Option<(Instant, Arc<T>)>>);
 
 impl<T> Default for Recent<T> {
@@ -16,7 +16,7 @@ impl<T> Default for Recent<T> {
 }
 
 impl<T> Recent<T> {
-    /// The answer, if it is still good.
+    /// The answer, if it is still valid.
     pub fn get(&self) -> Option<Arc<T>> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.as_ref().filter(|(at, _)| at.elapsed() < MOMENT).map(|(_, answer)| Arc::clone(answer))

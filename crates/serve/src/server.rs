@@ -1,4 +1,4 @@
-//! Listening, and which address is answered by what.
+//! Listening and routing.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::Ordering;
@@ -17,10 +17,10 @@ use crate::error::ServeError;
 use crate::pages;
 use crate::state::{Dashboard, Options};
 
-/// How long open requests have to end once the server is told to stop.
+/// Time for open requests to end once the server has to stop.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// How often the end is looked for.
+/// How often to check whether to stop.
 const TICK: Duration = Duration::from_millis(100);
 
 /// All routes behind `access::guard`.
@@ -36,7 +36,7 @@ pub fn router(state: Dashboard) -> Router {
         .with_state(state)
 }
 
-/// Counts requests and those that the server failed.
+/// Counts requests and those that failed with a server error.
 async fn count(State(state): State<Dashboard>, request: Request, next: Next) -> Response {
     state.requests.fetch_add(1, Ordering::Relaxed);
     let response = next.run(request).await;
@@ -46,8 +46,8 @@ async fn count(State(state): State<Dashboard>, request: Request, next: Next) -> 
     response
 }
 
-/// Serves until Ctrl-C or SIGTERM. A worker answers the requests: this program, started again with the same arguments.
-/// If it crashes, another takes its place. `ready` gets the address once the server can be asked.
+/// Serves until Ctrl-C or SIGTERM. A worker answers the requests: this program, started again with the same
+/// arguments. If it crashes, another one replaces it. `ready` gets the address once requests are accepted.
 pub fn run(options: &Options, ready: &dyn Fn(SocketAddr)) -> Result<(), ServeError> {
     if let Some(worker) = supervisor::worker() {
         return work(options, worker);
@@ -80,7 +80,7 @@ fn work(options: &Options, worker: Worker) -> Result<(), ServeError> {
         );
         told_to_stop().await;
         let _ = stop.send(());
-        // Browsers that watch live runs never end by themselves.
+        // Streams to browsers that watch live runs never end on their own.
         match tokio::time::timeout(FAREWELL, serving).await {
             Ok(Ok(done)) => done.map_err(ServeError::System),
             Ok(Err(_)) | Err(_) => Ok(()),
@@ -92,7 +92,7 @@ fn work(options: &Options, worker: Worker) -> Result<(), ServeError> {
 
 /// Waits for Ctrl-C or a request to end.
 async fn told_to_stop() {
-    // While it lives, an interrupt only sets a flag.
+    // While this guard lives, an interrupt only sets a flag.
     let _guard = files::interrupt::Guard::new();
     while !files::interrupt::is_interrupted() {
         tokio::time::sleep(TICK).await;

@@ -19,7 +19,7 @@ use crate::pool::Pool;
 use crate::recent::Recent;
 use crate::upload::MOST_UPLOADS;
 
-/// The list of writes, in the folder of the artifacts.
+/// The log of writes, in the folder of the artifacts.
 const AUDIT: &str = "audit.jsonl";
 
 /// How the server runs.
@@ -29,11 +29,11 @@ pub struct Options {
     pub place: StoreLocation,
     /// Where to listen. Port 0 takes a free one.
     pub listen: SocketAddr,
-    /// Tokens; without any, only loopback is listened on and everybody there may write.
+    /// Tokens; without any, the server only listens on loopback and everybody there may write.
     pub tokens: Tokens,
-    /// Names under which the server is asked, besides addresses and `localhost`.
+    /// Host names that the server accepts, in addition to addresses and `localhost`.
     pub hosts: Vec<String>,
-    /// The list of writes [default: `audit.jsonl` in the folder of the artifacts].
+    /// The log of writes [default: `audit.jsonl` in the folder of the artifacts].
     pub audit: Option<PathBuf>,
 }
 
@@ -49,16 +49,16 @@ impl Default for Options {
     }
 }
 
-/// What all requests share; a clone is the same.
+/// What all requests share; clones share it too.
 #[derive(Clone)]
-pub struct Dashboard(Arc<Shared>);
+pub struct Dashboard(Arc<DashboardState>);
 
 /// The parts of [`Dashboard`].
-pub struct Shared {
+pub struct DashboardState {
     /// The folder of the artifacts.
     pub(crate) artifacts: PathBuf,
     pub(crate) pool: Arc<Pool>,
-    /// Turns of uploads.
+    /// Limits the number of uploads.
     pub(crate) uploads: Semaphore,
     pub(crate) access: Access,
     pub(crate) audit: Audit,
@@ -72,7 +72,7 @@ pub struct Shared {
 }
 
 impl Dashboard {
-    /// Opens the store and the list of writes; refuses to be open to a network without a token.
+    /// Opens the store and the log of writes; refuses to listen on a network without a token.
     pub fn open(options: &Options) -> Result<Self, ServeError> {
         if !options.listen.ip().is_loopback() && options.tokens.is_empty() {
             return Err(ServeError::NeedsToken(options.listen));
@@ -82,7 +82,7 @@ impl Dashboard {
         let artifacts = location.artifacts().to_path_buf();
         let audit = options.audit.clone().unwrap_or_else(|| artifacts.join(AUDIT));
         let pool = Arc::new(Pool::open(location)?);
-        Ok(Self(Arc::new(Shared {
+        Ok(Self(Arc::new(DashboardState {
             artifacts,
             pool,
             uploads: Semaphore::new(MOST_UPLOADS),
@@ -99,9 +99,9 @@ impl Dashboard {
 }
 
 impl Deref for Dashboard {
-    type Target = Shared;
+    type Target = DashboardState;
 
-    fn deref(&self) -> &Shared {
+    fn deref(&self) -> &DashboardState {
         &self.0
     }
 }

@@ -8,13 +8,13 @@ use utoipa::IntoParams;
 
 use crate::documents::{Cell, Rows};
 
-/// Rows of a page where nothing else is asked for.
+/// Default number of rows per page.
 const ROWS: usize = 50;
 /// Most rows of a page.
 const MOST_ROWS: usize = 1000;
-/// Words of a filter that count.
+/// Most words of a filter that are used.
 const MOST_WORDS: usize = 64;
-/// Columns that are shown where none are chosen.
+/// Most columns shown by default.
 const COLUMNS: usize = 9;
 
 /// Which part of a table.
@@ -50,17 +50,17 @@ pub struct TableView<'a> {
     pub page: usize,
     /// All pages.
     pub pages: usize,
-    /// The column that it is sorted by, and whether it rises.
+    /// The column that it is sorted by, and whether ascending.
     pub sorted: Option<(usize, bool)>,
 }
 
 impl TableQuery {
-    /// Rows of a page.
+    /// Rows per page.
     pub fn page_rows(&self) -> usize {
         self.rows.unwrap_or(ROWS).clamp(1, MOST_ROWS)
     }
 
-    /// The part of a table that is asked for; `usual` are the columns that are shown where none are chosen.
+    /// The part of the table that is asked for; `usual` are the columns that are shown by default.
     pub fn part<'a>(&self, table: &'a Rows, usual: &[String]) -> TableView<'a> {
         let mut rows = self.filtered(table);
         let (matching, size) = (rows.len(), self.page_rows());
@@ -85,7 +85,7 @@ impl TableQuery {
         rows
     }
 
-    /// The column to sort by, and whether it rises.
+    /// The column to sort by, and whether ascending.
     fn sorted(&self, table: &Rows) -> Option<(usize, bool)> {
         let column = table.column(&self.sort)?;
         let rises = match self.dir.as_str() {
@@ -116,7 +116,7 @@ impl TableQuery {
         if words.is_empty() {
             return all.collect();
         }
-        // Every text is looked at once, however many rows have it. A bit for each word.
+        // Every text is checked only once, however many rows have it. A bit for each word.
         let found = |text: &str| {
             let text = text.to_lowercase();
             let bit = |(at, word): (usize, &String)| u64::from(text.contains(word.as_str())) << at;
@@ -137,7 +137,7 @@ impl TableQuery {
     }
 }
 
-/// Sorts only what is shown: the rest is on the right side of it.
+/// Sorts only what is shown: other rows end up on the right side of it.
 fn sort_part(rows: &mut [u32], shown: Range<usize>, order: &impl Fn(&u32, &u32) -> Ordering) {
     if shown.start > 0 && shown.start < rows.len() {
         rows.select_nth_unstable_by(shown.start, order);
@@ -157,7 +157,7 @@ fn order(table: &Rows, column: usize, rises: bool) -> impl Fn(&u32, &u32) -> Ord
             (Cell::Absent, Cell::Absent) => return first.cmp(second),
             (Cell::Absent, _) => return Ordering::Greater,
             (_, Cell::Absent) => return Ordering::Less,
-            // Every text is there once.
+            // Equal texts have equal numbers.
             (Cell::Text(a), Cell::Text(b)) if a == b => Ordering::Equal,
             (Cell::Text(a) | Cell::Json(a), Cell::Text(b) | Cell::Json(b)) => {
                 table.text(a).cmp(table.text(b))

@@ -19,7 +19,7 @@ const EXPERIMENTS: usize = 10_000;
 /// Memory that the server may take under load.
 const MOST_MB: u64 = 200;
 
-/// A connection that asks again and again, as browsers do.
+/// A connection that sends requests one after the other, like a browser.
 struct Client {
     stream: TcpStream,
     address: SocketAddr,
@@ -32,7 +32,7 @@ impl Client {
         Self { stream, address }
     }
 
-    /// Time until the whole page is here.
+    /// Time until the whole page has arrived.
     fn get(&mut self, path: &str) -> Duration {
         let began = Instant::now();
         write!(self.stream, "GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", self.address).expect("sent");
@@ -118,7 +118,7 @@ fn cpu_seconds() -> f64 {
     fields[11..13].iter().filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
 }
 
-/// Says what a page costs, which a busy machine changes less than how long it takes.
+/// Prints the CPU time of a page: a busy machine changes it less than wall time.
 fn told_cpu(address: SocketAddr, database: &dyn Fn() -> f64) {
     const ROUNDS: u32 = 100;
     let mut client = Client::new(address);
@@ -140,7 +140,7 @@ const PAGES: [&str; 5] =
 fn measure(address: SocketAddr) {
     let mut first = Client::new(address);
     PAGES.iter().for_each(|page| _ = first.get(page));
-    // 50 requests a second for 20 seconds, each at its time whether or not the one before came back.
+    // 50 requests a second for 20 seconds, each on schedule whether or not the one before was answered.
     let times = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         let began = Instant::now();
@@ -207,7 +207,7 @@ fn the_overview_on_postgresql_is_quick_under_load() {
     drop(Store::open(&location).expect("a store"));
     fill_server(&url);
     Store::open(&location).expect("a store").refresh_overview().expect("written");
-    // As the server does by itself within minutes.
+    // As autovacuum does within minutes.
     let mut client = postgres::Client::connect(&url, postgres::NoTls).expect("a connection");
     client.batch_execute("ANALYZE").expect("analysed");
     println!("PostgreSQL, filled in {:.1} s, memory {} MB", began.elapsed().as_secs_f64(), resident_mb());
@@ -219,7 +219,7 @@ fn the_overview_on_postgresql_is_quick_under_load() {
 #[test]
 #[ignore = "measures time"]
 fn a_table_of_100_000_rows_is_quick() {
-    // Written row by row: memory that this test needs would be counted as the server's.
+    // Written row by row: memory used by this test would be counted as the server's.
     let made = tempfile::NamedTempFile::new().expect("a file");
     let mut out = std::io::BufWriter::new(made.as_file());
     let empty = String::from_utf8(printed("summary", "kernels", json!([]))).expect("text");
@@ -250,7 +250,7 @@ fn a_table_of_100_000_rows_is_quick() {
     });
     let mut client = Client::new(server.address);
     let path = "/experiments/large/trials/t1/tables?artifact=summary.json&table=kernels";
-    // What the server does once, whatever is asked.
+    // Work that the server does only once.
     let _ = client.get("/");
     let began = cpu_seconds();
     let first = client.get(path);

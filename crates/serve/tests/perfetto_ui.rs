@@ -1,4 +1,4 @@
-//! The offer of a trace to the Perfetto UI, against a client that says what browsers say, and against a browser.
+//! The offer of a trace to the Perfetto UI, tested with a browser-like client and with a browser.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -71,7 +71,7 @@ fn only_the_ui_may_read_the_trace_and_only_the_trace_is_there() {
     std::thread::scope(|scope| {
         let serving = scope.spawn(|| offer.serve(Duration::from_secs(60), false));
         let ui = ("Origin", PUBLIC_UI);
-        // What the UI asks first: whether a trace processor listens here.
+        // The UI first asks whether a trace processor listens here.
         assert_eq!(ask(port, "POST", "/status", &[ui]).status, 404);
         for other in ["/", "/my_run.pftrace", "/etc/passwd", "/../../etc/passwd", "/favicon.ico"] {
             let answer = ask(port, "GET", other, &[ui]);
@@ -147,7 +147,7 @@ fn kept_it_is_fetched_again() {
     });
 }
 
-/// A page that does what the UI does with its address, and says how it went.
+/// A page that treats its address as the UI does, and shows the result.
 const PAGE: &str = r#"<!doctype html><title>ui</title><p id="said">nothing</p><script>
 const url = new URLSearchParams(location.hash.replace(/^#!\/\?/, '')).get('url');
 const said = document.getElementById('said');
@@ -174,7 +174,7 @@ fn page() -> String {
     origin
 }
 
-/// What the page says in a browser.
+/// What the page shows in a browser.
 fn browse(browser: &str, link: &str, profile: &Path) -> String {
     let output = Command::new(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"])

@@ -1,4 +1,4 @@
-//! A database that is restarted while pages are read and trials are sent: requests fail cleanly, then go on.
+//! A database restart while pages are read and trials uploaded: requests fail cleanly, then work again.
 
 mod common;
 
@@ -22,7 +22,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Counts an answer: a page, or a clean refusal that says when to come back.
+    /// Counts an answer: a page, or a clean refusal that says when to retry.
     fn count(&self, answer: &common::Answer, took: Duration, good: &[u16]) -> bool {
         assert!(took < PATIENCE, "{took:?}");
         if good.contains(&answer.status) {
@@ -86,7 +86,7 @@ fn a_restart_of_postgresql_fails_requests_cleanly_and_they_recover() {
     });
     assert!(seen.unavailable.load(Ordering::Relaxed) > 0, "nobody met a restart");
     assert!(seen.answered.load(Ordering::Relaxed) > 0 && !acknowledged.is_empty());
-    // Every connection of the pool is good again, or made anew.
+    // Every connection of the pool works again, or is new.
     for _ in 0..20 {
         assert_eq!(server.get("/").status, 200);
     }

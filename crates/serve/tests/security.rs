@@ -1,4 +1,4 @@
-//! What strangers try: other names, other sites, wrong tokens, hostile names and archives.
+//! Attacks: wrong host names, other sites, wrong tokens, hostile names and archives.
 
 mod common;
 
@@ -108,7 +108,7 @@ fn a_browser_logs_in_and_out() {
     assert_eq!(page.status, 200);
     let text = page.text();
     let word = text.split("name=\"word\" value=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
-    // The word of one session opens nothing for another.
+    // The form word of one session is not valid for another.
     let (name, write) = bearer(WRITE);
     let body = format!("word={word}&metric=latency&reason=x");
     let other =
@@ -151,7 +151,7 @@ fn inline(page: &str) -> Option<String> {
     let lower = page.to_lowercase();
     let tags = lower.split('<').skip(1).map(|rest| rest.split('>').next().unwrap_or_default().to_string());
     tags.into_iter().find(|tag| {
-        // What is between quotes is the value of an attribute, whatever it looks like.
+        // What is between quotes is an attribute's value, whatever it looks like.
         let names: String = tag.split('"').step_by(2).collect();
         let is_handler = |word: &str| word.starts_with("on") && word.contains('=');
         names.split_whitespace().skip(1).any(is_handler)

@@ -1,17 +1,18 @@
-//! How sure a change is: a two-level bootstrap over runs and the calls in them; and how sure a median is.
+//! Uncertainty of a change, by a two-level bootstrap over runs and the calls in them, and of a median.
 //!
-//! A replicate draws runs with replacement, and in each drawn run the calls again. Runs differ by their own noise
-//! and by that of their calls; what the calls explain is taken off the first level, lest it count twice. The
-//! interval is the replicates' percentile interval, stretched for few runs (√(R/(R−1)) on each side, t instead of
-//! normal quantiles); the p-value is that of t = ln(ratio) / (standard error of the replicates).
+//! A replicate draws runs with replacement, and within each drawn run its calls. Runs differ by their own
+//! noise and by that of their calls; the part that calls explain is subtracted from the first level, so that
+//! it does not count twice. The interval is the replicates' percentile interval, stretched for few runs
+//! (√(R/(R−1)) on each side, t instead of normal quantiles); the p-value is that of t = ln(ratio) / (standard
+//! error of the replicates).
 
 use crate::random::Random;
 use crate::{robust, student};
 
-/// Replicates of a row.
+/// Replicates per row.
 const REPLICATES: usize = 2000;
 
-/// The normal quantile that belongs to the percentiles of a two-sided interval, as a t of endless freedom.
+/// Degrees of freedom at which t is normal, for the percentiles of a two-sided interval.
 const ENDLESS: f64 = 1e9;
 
 /// One run's value of a row.
@@ -19,18 +20,18 @@ const ENDLESS: f64 = 1e9;
 pub struct Point<'a> {
     /// Total or mean per call.
     pub value: f64,
-    /// Of the value, by chance within the run.
+    /// Variance of the value by chance within the run.
     pub variance: f64,
-    /// Degrees of freedom of the variance; zero when it is not known.
+    /// Degrees of freedom of the variance; zero if unknown.
     pub freedom: f64,
-    /// Distances of the run's calls from their expectation, to draw from; empty where there are too many.
+    /// Deviations of the run's calls from their expectation, to draw from; empty if there are too many.
     pub residuals: &'a [f64],
-    /// What a residual is multiplied by to be in units of the value.
+    /// Factor from a residual to the unit of the value.
     pub scale: f64,
 }
 
 impl Point<'_> {
-    /// The same in units so many times as large.
+    /// The point in a unit `by` times as large.
     pub fn divided(&self, by: f64) -> Self {
         Self { value: self.value / by, variance: self.variance / (by * by), scale: self.scale / by, ..*self }
     }
@@ -41,18 +42,18 @@ impl Point<'_> {
 pub struct Estimate {
     /// Candidate over base.
     pub ratio: f64,
-    /// Bounds of the ratio; none where nothing tells the spread.
+    /// Bounds of the ratio; `None` if the spread is unknown.
     pub bounds: Option<(f64, f64)>,
     /// Standard error of the ratio's logarithm.
     pub error: f64,
     /// Degrees of freedom of the error.
     pub freedom: f64,
-    /// Chance of such a change when nothing changed.
+    /// Probability of such a change if nothing changed.
     pub p: f64,
 }
 
 impl Estimate {
-    /// Bounds that hold for this many rows at once (Bonferroni), from those of one row.
+    /// Bounds that hold for this many rows at once (Bonferroni), computed from those of one row.
     pub fn bounds_among(&self, rows: usize, confidence: f64) -> Option<(f64, f64)> {
         let (low, high) = self.bounds?;
         let quantile = |chance: f64| student::two_sided_quantile(chance, self.freedom);
@@ -64,10 +65,10 @@ impl Estimate {
     }
 }
 
-/// Estimates the change from base to candidate. Absent when the base took no time.
+/// Estimates the change from base to candidate. `None` if the base took no time.
 ///
-/// One run on both sides says nothing of the noise between runs: `run_noise` is then the half-width, as a
-/// share, that the interval gets for it.
+/// One run on both sides does not show the noise between runs: `run_noise` is then the half-width, as a
+/// share, that is added to the interval.
 pub fn estimate(
     base: &[Point],
     candidate: &[Point],
@@ -82,11 +83,11 @@ pub fn estimate(
     let ratio = candidate.mean / base.mean;
     let single = base.runs.len() == 1 && candidate.runs.len() == 1;
     let known = !single || (base.freedom() > 0.0 && candidate.freedom() > 0.0);
-    // Where only one side has repeats, its noise between runs is taken for both.
+    // If only one side has repeats, its noise between runs is used for both.
     let (lent_to_base, lent_to_candidate) = (candidate.between, base.between);
     let mut random = Random::of_hash(seed);
     let mut errors = Errors::default();
-    // Where nothing varies, all replicates are one: a million names with one call each would draw for minutes.
+    // If nothing varies, all replicates are equal: a million names with one call each would take minutes.
     let count = if base.is_steady() && candidate.is_steady() { 1 } else { REPLICATES };
     let mut replicates = Vec::with_capacity(count);
     for _ in 0..count {
@@ -118,7 +119,7 @@ struct Side<'a> {
     mean: f64,
     /// Spread between runs that their calls do not explain, as a share of the mean; zero for one run.
     between: f64,
-    /// What is left of a run's distance from the mean when the calls' own noise is taken off.
+    /// The part of a run's deviation from the mean that remains without the noise of its calls.
     kept: f64,
 }
 
@@ -140,7 +141,7 @@ impl<'a> Side<'a> {
         side
     }
 
-    /// Whether every draw is its mean.
+    /// Whether every draw equals the mean.
     fn is_steady(&self) -> bool {
         let varies = |run: &Point| match run.residuals {
             [] => run.variance > 0.0,
@@ -149,7 +150,7 @@ impl<'a> Side<'a> {
         self.between == 0.0 && !self.runs.iter().any(varies)
     }
 
-    /// Of this side's own noise.
+    /// Degrees of freedom of this side's own noise.
     fn freedom(&self) -> f64 {
         match self.runs {
             [one] => one.freedom,
@@ -157,7 +158,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// How far a repetition would be from the mean, as a share of it.
+    /// Deviation of one repetition from the mean, as a share of it.
     fn draw(&self, lent: f64, random: &mut Random) -> f64 {
         if self.mean <= 0.0 {
             return 0.0;
@@ -179,7 +180,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// A draw of the run's calls again: how far their total is off.
+/// Redraws the run's calls; returns the deviation of their total.
 fn within(run: &Point, random: &mut Random) -> f64 {
     if run.residuals.is_empty() {
         return if run.variance > 0.0 { run.variance.sqrt() * random.table_normal() } else { 0.0 };
@@ -204,12 +205,12 @@ impl Errors {
         }
     }
 
-    /// Standard error of the logarithm of the ratio, and its freedom (Welch and Satterthwaite).
+    /// Standard error of the logarithm of the ratio, and its degrees of freedom (Welch and Satterthwaite).
     fn finish(self, base: &Side, candidate: &Side) -> (f64, f64) {
         let n = REPLICATES as f64;
         let variance = |sums: [f64; 2]| (sums[1] / n - (sums[0] / n).powi(2)).max(0.0);
         let (b, c) = (variance(self.base), variance(self.candidate));
-        // The freedom of a single run beside repeats is that of the repeats whose noise it borrows.
+        // A single run compared with repeats has the degrees of freedom of those repeats.
         let (own_b, own_c) = (base.freedom(), candidate.freedom());
         let lent =
             |own: f64, side: &Side, other: f64| if side.runs.len() == 1 && other > 0.0 { other } else { own };
@@ -236,7 +237,7 @@ pub fn median_interval(values: &[f64]) -> (f64, f64) {
     percentiles(&mut medians, 0.05)
 }
 
-/// The replicates that all but a `chance` of the others lie between.
+/// The bounds that contain all but a `chance` of the replicates.
 fn percentiles(replicates: &mut [f64], chance: f64) -> (f64, f64) {
     replicates.sort_unstable_by(f64::total_cmp);
     let n = replicates.len();
@@ -248,12 +249,12 @@ fn percentiles(replicates: &mut [f64], chance: f64) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    /// Runs of one figure each.
+    /// Runs with one value each.
     fn runs(values: &[i64]) -> Vec<Point<'static>> {
         values.iter().map(|&value| Point { value: value as f64, scale: 1.0, ..Point::default() }).collect()
     }
 
-    /// Independent truth: Welch's interval for means of runs, worked out by hand.
+    /// Reference: Welch's interval for means of runs, computed by hand.
     #[test]
     fn intervals_of_runs_are_those_of_welch() {
         let base = runs(&[1000, 1010, 990, 1005, 995]);
@@ -277,7 +278,7 @@ mod tests {
 
     #[test]
     fn one_run_each_is_widened_and_one_call_each_tells_nothing() {
-        // A run of 300 calls of about 1000 each, whose total varies by a hundredth of a percent.
+        // A run of 300 calls of about 1000 each, whose total varies by 0.01 %.
         let one = [Point { value: 300_900.0, variance: 900.0, freedom: 63.0, residuals: &[], scale: 1.0 }];
         let found = estimate(&one, &one, 0.95, 0.03, 7).unwrap();
         let (low, high) = found.bounds.unwrap();
@@ -301,7 +302,7 @@ mod tests {
     fn what_does_not_vary_is_known_exactly() {
         let found = estimate(&runs(&[1000, 1000]), &runs(&[1100, 1100, 1100]), 0.95, 0.0, 7).unwrap();
         assert_eq!((found.bounds, found.error, found.p), (Some((found.ratio, found.ratio)), 0.0, 0.0));
-        // Calls that are all alike beside calls that are not.
+        // Identical calls on one side, differing calls on the other.
         let alike = [Point { value: 3.0, freedom: 2.0, residuals: &[0.0; 3], scale: 1.0, variance: 0.0 }];
         let not =
             [Point { value: 3.0, freedom: 2.0, residuals: &[-1.0, 0.0, 1.0], scale: 1.0, variance: 3.0 }];

@@ -1,19 +1,19 @@
-//! Where a series of measurements changed its level, by the noise of the series itself.
+//! Where a series of measurements changed its level, judged by the noise of the series.
 //!
-//! After each value, every recent place is asked whether the values from there on differ from those before it, by Student's t
-//! with the spread of both sides. The least likely place is a change if chance would hardly make it; the series then starts
-//! anew there. What was found never depends on later values.
+//! After each value, every recent position is tested for whether the values from there on differ from those
+//! before it, by Student's t with the spread of both sides. The least likely position is a change if chance
+//! would hardly cause it; the series then restarts there. Later values never alter what was found.
 
 use crate::student;
 
-/// Values that are needed before a change can be told from noise.
+/// Values needed before a change can be distinguished from noise.
 pub const LEAST_BEFORE: usize = 5;
 
 /// How far back a change may begin.
 const WINDOW: usize = 20;
 
-/// Chance at which a change is believed. Several places are asked after each value, so that about 4 of 1,000 values raise a
-/// false alarm in one direction.
+/// Probability below which a change counts. Several positions are tested after each value, so that about 4 of
+/// 1,000 values raise a false alarm in one direction.
 const BELIEVED: f64 = 0.003;
 
 /// A change of level.
@@ -21,18 +21,18 @@ const BELIEVED: f64 = 0.003;
 pub struct Change {
     /// The first value of the new level.
     pub first: usize,
-    /// The value with which it was found.
+    /// The value at which it was found.
     pub found: usize,
     /// Mean before.
     pub before: f64,
     /// Mean from there until it was found.
     pub after: f64,
-    /// The chance that noise alone looks like this.
+    /// The probability that noise alone looks like this.
     pub chance: f64,
 }
 
-/// All changes of a series, in order. `deviations` are the standard errors of the values where they are known: noise is
-/// never taken to be less. The time is linear in the number of values.
+/// All changes of a series, in order. `deviations` are the standard errors of the values, if known: noise is
+/// never assumed to be lower. The time is linear in the number of values.
 pub fn changes(values: &[f64], deviations: &[Option<f64>]) -> Vec<Change> {
     let (mut start, mut found) = (0, Vec::new());
     let mut sums = Sums::of(values, deviations, 0);
@@ -46,7 +46,7 @@ pub fn changes(values: &[f64], deviations: &[Option<f64>]) -> Vec<Change> {
     found
 }
 
-/// Running sums of the values from a start on, each less the value at the start: differences keep their digits.
+/// Running sums of the values from a start on, minus the value at the start, to keep precision.
 struct Sums {
     origin: f64,
     values: Vec<f64>,
@@ -73,7 +73,7 @@ impl Sums {
         sums
     }
 
-    /// Mean less the origin, and sum of squares around it.
+    /// Mean minus the origin, and sum of squares around it.
     fn part(&self, from: usize, to: usize) -> (f64, f64) {
         let n = (to - from) as f64;
         let mean = (self.values[to] - self.values[from]) / n;
@@ -86,7 +86,7 @@ impl Sums {
     }
 }
 
-/// The change in the first `n` values that chance would make least likely, if it is believed.
+/// The least likely change in the first `n` values, if it is significant.
 fn latest(sums: &Sums, n: usize) -> Option<Change> {
     if n <= LEAST_BEFORE {
         return None;
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    /// Trials whose level rises by a share at a place; each is the mean of several runs with noise of their own.
+    /// Trials whose level rises by a share at one position; each is the mean of several noisy runs.
     fn history(seed: u64, length: usize, runs: usize, at: usize, step: f64) -> Vec<f64> {
         const NOISE: f64 = 0.05;
         let mut random = Random::new(seed);
@@ -141,18 +141,19 @@ mod tests {
         (seeds..seeds + 20).map(alarms_of).sum()
     }
 
-    /// The most of 100 steps of one standard deviation that any method can find within five trials if it raises at most
-    /// five false alarms in 1,000. Five trials then raise one with a chance of at most 0.025, and no test of that level finds
-    /// more than the likelihood ratio of the five values (Neyman and Pearson), even if it knows both levels and the noise.
+    /// The most of 100 steps of one standard deviation that any method can find within five trials if it
+    /// raises at most five false alarms in 1,000. Five trials then raise one with a probability of at most
+    /// 0.025, and no test of that level finds more than the likelihood ratio of the five values (Neyman and
+    /// Pearson), even if it knows both levels and the noise.
     fn most(runs: usize) -> f64 {
-        // The normal distribution is Student's t with endless freedom.
+        // The normal distribution is Student's t with infinite degrees of freedom.
         let above = |x: f64| student::two_sided(x, 1e9) / 2.0;
         let least = 1.959_963_985;
         let shift = (5.0 * runs as f64).sqrt();
         100.0 * if shift > least { 1.0 - above(shift - least) } else { above(least - shift) }
     }
 
-    /// The seeds here were not looked at when the constants above were chosen.
+    /// These seeds were not used to choose the constants above.
     #[test]
     fn steps_are_found_within_five_trials_and_noise_is_not() {
         let steps = [0.02, 0.05, 0.10].map(|step| found(910_000, 10, step));
@@ -161,7 +162,7 @@ mod tests {
         assert!(alarms <= 50, "{alarms} false alarms in 10,000 trials");
     }
 
-    /// A step of 5 % in noise of 5 % cannot be found in 90 of 100 histories from one or two runs per trial, by any method.
+    /// No method can find a step of 5 % in 5 % noise in 90 of 100 histories from one or two runs per trial.
     #[test]
     fn one_run_per_trial_cannot_show_a_step_of_one_deviation() {
         assert!(most(1) < 61.0 && most(2) < 89.0 && most(3) > 97.0);

@@ -1,4 +1,4 @@
-//! Statistics of a column; missing values (NaN) have no part in them.
+//! Statistics of a column; missing values (NaN) are ignored.
 
 /// The mean.
 pub fn mean(values: &[f64]) -> Option<f64> {
@@ -29,7 +29,7 @@ pub fn deviation(values: &[f64]) -> Option<f64> {
     (count > 1).then(|| (squares / (count - 1) as f64).sqrt()).filter(|value| !value.is_nan())
 }
 
-/// The value below which a share of all lies, interpolated between the closest two; reorders the values.
+/// The value below which a given share lies, interpolated between the two nearest; reorders the values.
 pub fn quantile(values: &mut Vec<f64>, share: f64) -> Option<f64> {
     values.retain(|value| !value.is_nan());
     if values.is_empty() {
@@ -43,7 +43,7 @@ pub fn quantile(values: &mut Vec<f64>, share: f64) -> Option<f64> {
         return Some(low);
     }
     let high = above.iter().copied().reduce(f64::min)?;
-    // Two infinities make no difference of each other.
+    // The difference of two infinities is NaN.
     let value = if low == high { low } else { low + (high - low) * rest };
     Some(value).filter(|value| !value.is_nan())
 }

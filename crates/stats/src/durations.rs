@@ -1,9 +1,9 @@
-//! Durations of a group of calls, in exact integer arithmetic where a sum is exact.
+//! Durations of a group of calls, in exact integer arithmetic if a sum is exact.
 
-/// Count, sum, spread and middle of a set of durations.
+/// Count, sum, spread and median of a set of durations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Durations {
-    /// How many.
+    /// Count.
     pub calls: usize,
     /// Sum.
     pub total: i64,
@@ -11,9 +11,9 @@ pub struct Durations {
     pub min: i64,
     /// Largest.
     pub max: i64,
-    /// Middle value; the mean of the two middle ones, rounded down, for an even count.
+    /// Median; the mean of the two middle values, rounded down, for an even count.
     pub median: i64,
-    /// Sample standard deviation (n − 1), rounded; absent for one call.
+    /// Sample standard deviation (n − 1), rounded; `None` for one call.
     pub stddev: Option<i64>,
 }
 
@@ -23,7 +23,7 @@ impl Durations {
         let calls = durations.len();
         let total: i64 = durations.iter().sum();
         let mean = total as f64 / calls as f64;
-        // Two passes: the textbook one-pass formula loses all digits when the spread is small.
+        // Two passes: the textbook one-pass formula loses all precision if the spread is small.
         let squares: f64 = durations.iter().map(|&d| (d as f64 - mean) * (d as f64 - mean)).sum();
         let stddev = (calls > 1).then(|| (squares / (calls - 1) as f64).sqrt().round() as i64);
         let min = durations.iter().copied().min().unwrap_or(0);
@@ -42,12 +42,12 @@ pub fn rounded_mean(total: i64, count: usize) -> i64 {
     (total as f64 / count.max(1) as f64).round() as i64
 }
 
-/// `part` of `whole` in percent; zero of nothing.
+/// `part` of `whole` in percent; zero if `whole` is zero.
 pub fn percent(part: i64, whole: i64) -> f64 {
     if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
 }
 
-/// The middle value; the mean of the two middle ones, rounded down, for an even count; zero of none. Reorders the slice.
+/// The median; of an even count the mean of the middle two, rounded down; zero if empty. Reorders the slice.
 pub fn median(values: &mut [i64]) -> i64 {
     let middle = values.len() / 2;
     if values.is_empty() {

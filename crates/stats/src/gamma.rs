@@ -1,6 +1,6 @@
-//! The gamma function's logarithm and that one's first two derivatives, for positive numbers.
+//! The logarithm of the gamma function and its first two derivatives, for positive numbers.
 //!
-//! Each is Stirling's series after shifting the argument up to where the series is exact to 10⁻¹¹.
+//! Each is Stirling's series after shifting the argument to where the series is exact to 10⁻¹¹.
 
 const SHIFTED: f64 = 10.0;
 
@@ -42,7 +42,7 @@ pub fn trigamma(x: f64) -> f64 {
         + inverse * (0.5 + (1.0 / 6.0 - inverse * (1.0 / 30.0 - inverse * (1.0 / 42.0 - inverse / 30.0))) / x)
 }
 
-/// The number whose `trigamma` is this; it falls all the way, so halving the bracket finds it.
+/// The inverse of `trigamma`, which is decreasing, so bisection finds it.
 pub fn trigamma_inverse(value: f64) -> f64 {
     let (mut low, mut high) = (-14.0f64, 14.0f64);
     for _ in 0..80 {

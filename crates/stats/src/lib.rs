@@ -1,12 +1,12 @@
 //! Statistics that every other crate shares, each method once.
 //!
-//! | module | what for |
+//! | module | purpose |
 //! |---|---|
 //! | [`random`] | the seeded generator: the same seed gives the same numbers everywhere |
-//! | [`bootstrap`] | how sure a ratio or a median is, by drawing runs and calls again |
+//! | [`bootstrap`] | uncertainty of a ratio or a median, by redrawing runs and calls |
 //! | [`change`] | where a series of measurements changed its level |
 //! | [`student`], [`gamma`] | Student's t and the functions behind it |
-//! | [`spread`] | how much kernels differ from run to run, steadied by each other |
+//! | [`spread`] | how much kernels differ from run to run, stabilised by each other |
 //! | [`robust`] | medians, median absolute deviation, ranks |
 //! | [`columns`] | mean, quantiles and deviation of a column with missing values |
 //! | [`durations`] | exact sums and percentages of integer durations |

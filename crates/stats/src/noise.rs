@@ -1,13 +1,13 @@
-//! Spread between runs, and what it makes of a mean.
+//! Spread between runs, and its effect on a mean.
 
 use crate::student;
 
-/// Spread between runs of one configuration, pooled over all that were repeated.
+/// Spread between runs of one configuration, pooled over all repeated ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Noise {
     /// Standard deviation of one run.
     pub deviation: f64,
-    /// Degrees of freedom behind it; zero: unknown.
+    /// Its degrees of freedom; zero: unknown.
     pub freedom: usize,
 }
 
@@ -24,14 +24,14 @@ impl Noise {
         Self { deviation, freedom }
     }
 
-    /// The deviation, mixed with an assumed one while little is known.
+    /// The deviation, mixed with an assumed one while there is little data.
     pub fn or_assumed(&self, assumed: f64) -> f64 {
         const WORTH: f64 = 2.0;
         let freedom = self.freedom as f64;
         ((self.deviation.powi(2) * freedom + assumed * assumed * WORTH) / (freedom + WORTH)).sqrt()
     }
 
-    /// Half of the 95 % interval of the mean of so many runs; none while nothing was repeated.
+    /// Half of the 95 % interval of the mean of `runs` runs; `None` if nothing was repeated.
     pub fn half_width(&self, runs: usize) -> Option<f64> {
         (self.freedom > 0 && runs > 0).then(|| {
             let t = student::two_sided_quantile(0.05, self.freedom as f64);
@@ -39,7 +39,7 @@ impl Noise {
         })
     }
 
-    /// The chance that a mean lower by `less` is lower by luck alone.
+    /// The probability that a mean lower by `less` is lower by luck alone.
     pub fn chance_of_luck(&self, less: f64, runs: usize, others: usize) -> Option<f64> {
         if self.freedom == 0 || runs == 0 || others == 0 {
             return None;

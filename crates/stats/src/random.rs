@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-/// What the state grows by with each draw.
+/// Increment of the state per draw.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// One round of SplitMix64 as a function: a bijection whose output passes the usual tests.
@@ -13,7 +13,7 @@ pub fn mix(z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Random bits as a number between 0 and 1, neither of them.
+/// Random bits as a number strictly between 0 and 1.
 pub fn unit(bits: u64) -> f64 {
     ((bits >> 11) as f64 + 0.5) / (1u64 << 53) as f64
 }
@@ -23,7 +23,7 @@ pub fn normal(u: f64, v: f64) -> f64 {
     (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
 }
 
-/// A seed that belongs to these names, whatever else there is.
+/// A seed that depends only on these names.
 pub fn seed_of(parts: &[&str]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     for part in parts {
@@ -39,7 +39,7 @@ pub fn seed_of(parts: &[&str]) -> u64 {
 pub struct Random(u64);
 
 impl Random {
-    /// A sequence of its own for each seed: neighbouring seeds begin far apart.
+    /// A separate sequence for each seed: neighbouring seeds begin far apart.
     pub fn new(seed: u64) -> Self {
         Self(mix(seed))
     }
@@ -61,7 +61,7 @@ impl Random {
         ((u128::from(self.bits()) * n as u128) >> 64) as usize
     }
 
-    /// A number between 0 and 1, neither of them.
+    /// A number strictly between 0 and 1.
     pub fn unit(&mut self) -> f64 {
         unit(self.bits())
     }
@@ -71,12 +71,12 @@ impl Random {
         normal(self.unit(), self.unit())
     }
 
-    /// One of 8192 normal numbers: a tenth of the cost of making a new one, for the inner loops of a bootstrap.
+    /// One of 8192 normal numbers: a tenth of the cost of generating one, for the inner loops of a bootstrap.
     pub fn table_normal(&mut self) -> f64 {
         NORMALS[(self.bits() >> 40) as usize % NORMALS.len()]
     }
 
-    /// Puts a slice into random order.
+    /// Shuffles a slice.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i + 1));
@@ -90,7 +90,7 @@ static NORMALS: LazyLock<Vec<f64>> = LazyLock::new(|| {
     let mut numbers = Vec::new();
     while numbers.len() < 8192 {
         let number = random.normal();
-        // With its mirror image each number leaves the mean at zero.
+        // Each number and its mirror image keep the mean at zero.
         numbers.extend([number, -number]);
     }
     let variance = numbers.iter().map(|n| n * n).sum::<f64>() / numbers.len() as f64;

@@ -3,14 +3,14 @@
 /// Makes the median absolute deviation comparable to a standard deviation.
 const MAD_SCALE: f64 = 1.4826;
 
-/// The values in rising order.
+/// The values in ascending order.
 pub fn sorted(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted
 }
 
-/// The middle of values in rising order; NaN of none.
+/// The median of ascending values; NaN if empty.
 pub fn middle(sorted: &[f64]) -> f64 {
     let half = sorted.len() / 2;
     match sorted.len() {
@@ -20,12 +20,12 @@ pub fn middle(sorted: &[f64]) -> f64 {
     }
 }
 
-/// The median; NaN of no values.
+/// The median; NaN if empty.
 pub fn median(values: &[f64]) -> f64 {
     middle(&sorted(values))
 }
 
-/// The upper of the two middle values, for whole numbers that must stay one of those measured; reorders the slice.
+/// The upper of the two middle values, for integers that must stay measured values; reorders the slice.
 pub fn upper_median(values: &mut [i64]) -> Option<i64> {
     let middle = values.len() / 2;
     (!values.is_empty()).then(|| *values.select_nth_unstable(middle).1)
@@ -38,7 +38,7 @@ pub fn median_absolute_deviation(values: &[f64]) -> f64 {
     MAD_SCALE * self::median(&deviations)
 }
 
-/// Ranks from 1; equal values share the mean of theirs.
+/// Ranks from 1; equal values share their mean rank.
 pub fn ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
         assert!(median(&[]).is_nan());
         assert_eq!((upper_median(&mut [4, 1, 3, 2]), upper_median(&mut [])), (Some(3), None));
-        // Deviations from 2 are 1, 1, 0, 0, 2, 4, 7: their middle is 1.
+        // Deviations from 2 are 1, 1, 0, 0, 2, 4, 7: their median is 1.
         let found = median_absolute_deviation(&[1.0, 1.0, 2.0, 2.0, 4.0, 6.0, 9.0]);
         assert!((found - 1.4826).abs() < 1e-12, "{found}");
     }

@@ -1,27 +1,27 @@
-//! How much a kernel differs from run to run, steadied by how much the others do.
+//! How much a kernel differs from run to run, stabilised by how much other kernels do.
 //!
-//! The spread of one kernel over a few runs is a poor guess. Kernels are alike in how much more they differ between
-//! runs than their calls explain; what they have in common is a prior for each (empirical Bayes as in Smyth 2004,
-//! "Linear models and empirical Bayes methods for assessing differential expression").
+//! The spread of one kernel over a few runs is a poor estimate. Kernels are alike in how much more they
+//! differ between runs than their calls explain; what they share is a prior for each (empirical Bayes as in
+//! Smyth 2004, "Linear models and empirical Bayes methods for assessing differential expression").
 
 use crate::bootstrap::Point;
 use crate::gamma::{digamma, trigamma, trigamma_inverse};
 
-/// More freedom than this makes no difference.
+/// More degrees of freedom than this make no difference.
 const ENDLESS: f64 = 1e6;
 
-/// What runs show of one kernel.
+/// What the runs show about one kernel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// Variance of a run as its calls explain it, as a share of the squared mean.
+    /// Variance of a run that its calls explain, as a share of the squared mean.
     explained: f64,
-    /// The variance that runs show, as a multiple of that.
+    /// The variance between runs, as a multiple of that.
     excess: f64,
     freedom: f64,
 }
 
 impl Spread {
-    /// From the values of a kernel in the runs of both sides; none where calls or runs tell no variance.
+    /// From the values of a kernel in the runs of both sides; `None` if calls or runs show no variance.
     pub fn of(base: &[Point], candidate: &[Point]) -> Option<Self> {
         let (mut seen, mut explained, mut freedom, mut runs) = (0.0, 0.0, 0.0, 0.0);
         for side in [base, candidate] {
@@ -44,7 +44,7 @@ impl Spread {
     }
 }
 
-/// What kernels have in common.
+/// What the kernels share.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prior {
     excess: f64,
@@ -52,7 +52,7 @@ pub struct Prior {
 }
 
 impl Prior {
-    /// Fitted to the spreads of kernels, of which there must be `least`: moments of their logarithms.
+    /// Fits the prior to the spreads of at least `least` kernels: moments of their logarithms.
     pub fn of(spreads: &[Spread], least: usize) -> Option<Self> {
         let usable: Vec<&Spread> = spreads.iter().filter(|spread| spread.excess > 0.0).collect();
         let n = usable.len() as f64;
@@ -72,7 +72,8 @@ impl Prior {
         Some(Self { excess, freedom })
     }
 
-    /// Relative variance of one run of a kernel, and its freedom. Runs differ at least as much as their calls make them.
+    /// Relative variance of one run of a kernel, and its degrees of freedom. Runs differ at least as much as
+    /// their calls imply.
     pub fn steadied(&self, spread: &Spread) -> (f64, f64) {
         let freedom = self.freedom + spread.freedom;
         let excess = (self.freedom * self.excess + spread.freedom * spread.excess) / freedom;

@@ -2,7 +2,7 @@
 
 use crate::gamma::ln_gamma;
 
-/// Chance that |t| is at least this large when nothing changed.
+/// Probability that |t| is at least this large if nothing changed.
 pub fn two_sided(t: f64, freedom: f64) -> f64 {
     if t.is_infinite() {
         return 0.0;
@@ -10,7 +10,7 @@ pub fn two_sided(t: f64, freedom: f64) -> f64 {
     incomplete_beta(freedom / (freedom + t * t), freedom / 2.0, 0.5)
 }
 
-/// The |t| that is exceeded with this chance.
+/// The |t| that is exceeded with this probability.
 pub fn two_sided_quantile(chance: f64, freedom: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     while two_sided(high, freedom) > chance && high < 1e12 {
@@ -63,7 +63,7 @@ fn continued_fraction(x: f64, a: f64, b: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Values of printed tables of the t distribution.
+    /// Values from printed tables of the t distribution.
     #[test]
     fn equals_the_tables() {
         let table = [

@@ -11,12 +11,12 @@ use crate::experiments::{self, Conclusion, Metric};
 use crate::remarks::{self, Link};
 use crate::{Store, now_ns, overview};
 
-/// Where the bytes of an artifact are.
+/// Where the bytes of an artifact come from.
 #[derive(Clone, Debug)]
 pub enum Content {
     /// In a file.
     File(PathBuf),
-    /// Here.
+    /// In memory.
     Bytes(Vec<u8>),
 }
 
@@ -36,9 +36,9 @@ pub struct NewArtifact {
 pub struct Attachment {
     /// The experiment.
     pub experiment: String,
-    /// Whether the experiment is made where it is new; else it must be there.
+    /// Whether a new experiment is created; otherwise it must exist.
     pub new_experiment: bool,
-    /// The trial; made where it is new.
+    /// The trial; created if it is new.
     pub trial: String,
     /// Branch of the code [default: as the trial has it].
     pub branch: Option<String>,
@@ -76,7 +76,7 @@ pub struct Attached {
 }
 
 impl Store {
-    /// Attaches to a trial. When it returns, all of it is durable; when it fails, nothing of it is there.
+    /// Attaches to a trial. When it returns, everything is durable; when it fails, nothing is stored.
     pub fn attach(&mut self, attachment: &Attachment) -> Result<Attached, StoreError> {
         experiments::check_name(&attachment.experiment)?;
         experiments::check_name(&attachment.trial)?;
@@ -196,14 +196,14 @@ fn rows(
             remarks::link_row(database, experiment, Some(trial), link)?;
         }
     }
-    // Holds the experiment until the end, so that the overview of one attach does not miss another.
+    // Holds the experiment until the end, so that the overview of one attach does not miss another one.
     database
         .query("UPDATE experiments SET changed_ns = $1 WHERE id = $2", &[now.into(), experiment.into()])?;
     overview::refresh(database, experiment)?;
     Ok(attached)
 }
 
-/// Writes what analyses conclude over what the trial had.
+/// Stores what analyses conclude, on top of what the trial had.
 fn conclude(database: &mut dyn Database, trial: i64, conclusion: &Conclusion) -> Result<(), StoreError> {
     let there = database.query("SELECT conclusion FROM trials WHERE id = $1", &[trial.into()])?;
     let earlier = there.first().and_then(|row| serde_json::from_str(&row[0].text()).ok());
@@ -213,7 +213,7 @@ fn conclude(database: &mut dyn Database, trial: i64, conclusion: &Conclusion) ->
     Ok(())
 }
 
-/// The trial, made where it is new, and locked until the attach ends.
+/// The trial, created if it is new, and locked until the attach ends.
 fn trial(
     database: &mut dyn Database,
     experiment: i64,

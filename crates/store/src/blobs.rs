@@ -14,7 +14,7 @@ use crate::error::StoreError;
 const PARTIAL: &str = "partial";
 /// Files under their names: all in one folder, so that one sync makes the names of an attach durable.
 const NAMED: &str = "sha256";
-/// Held shared by those who attach, alone by the one who collects.
+/// Held shared by attaches, exclusively by a collection.
 const LOCK: &str = "lock";
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -24,13 +24,13 @@ pub struct Blobs {
     folder: PathBuf,
 }
 
-/// A file whose bytes are durable and that has its name after `publish`.
+/// A file whose bytes are durable and that gets its name with `publish`.
 pub struct Stored {
     /// Hash of its bytes.
     pub sha256: String,
-    /// How many they are.
+    /// How many bytes it has.
     pub bytes: u64,
-    /// Where it is until then; nothing where a file of that name was there already.
+    /// Where it is until then; `None` if a file of that name already existed.
     partial: Option<Partial>,
 }
 
@@ -39,7 +39,7 @@ struct Partial(PathBuf);
 
 impl Drop for Partial {
     fn drop(&mut self) {
-        // Nothing is there any more once it has its name.
+        // After `publish`, nothing is left to remove.
         let _ = std::fs::remove_file(&self.0);
     }
 }
@@ -79,7 +79,7 @@ impl Blobs {
         Ok(lock)
     }
 
-    /// Lets nobody attach until it is dropped.
+    /// Blocks attaches until it is dropped.
     pub fn hold(&self) -> Result<File, StoreError> {
         let lock = self.lock()?;
         lock.lock().map_err(StoreError::write(&self.folder.join(LOCK)))?;
@@ -92,7 +92,7 @@ impl Blobs {
         open.map_err(StoreError::write(&path))
     }
 
-    /// Writes and syncs what is read; `publish` gives it its name.
+    /// Writes and syncs the content; `publish` gives it its name.
     pub fn put(&self, from: &mut dyn Read) -> io::Result<Stored> {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let partial = Partial(self.folder.join(PARTIAL).join(format!("{}-{number}", std::process::id())));
@@ -118,18 +118,18 @@ impl Blobs {
         Ok(Stored { sha256, bytes, partial: Some(partial) })
     }
 
-    /// Gives files their names, durable when it returns.
+    /// Gives files their names; durable when it returns.
     pub fn publish(&self, stored: &mut [Stored]) -> io::Result<()> {
         for stored in stored.iter_mut() {
             if let Some(partial) = stored.partial.take() {
                 std::fs::rename(&partial.0, self.path(&stored.sha256))?;
             }
         }
-        // Also where nothing was renamed: another writer's name may not be durable yet.
+        // Even if nothing was renamed: another writer's name may not be durable yet.
         File::open(self.folder.join(NAMED))?.sync_all()
     }
 
-    /// Removes files that are not named, and what killed writers left; gives how many and their bytes.
+    /// Removes files not in `named`, and leftovers of killed writers; returns how many and their bytes.
     pub fn collect(&self, named: &BTreeSet<String>) -> io::Result<(usize, u64)> {
         let (mut files, mut bytes) = (0, 0);
         for folder in [PARTIAL, NAMED] {

@@ -1,4 +1,4 @@
-//! An experiment as data that another store takes: facts in one JSON object, files by their hash.
+//! An experiment as data that another store can import: facts in one JSON object, files by their hash.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -20,7 +20,7 @@ const FILES: &str = "artifacts";
 /// Version of the format.
 const VERSION: u32 = 1;
 
-/// An experiment as it is passed on.
+/// An exported experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bundle {
     /// Version of the format.
@@ -39,7 +39,7 @@ pub struct Bundle {
     pub trials: Vec<BundleTrial>,
 }
 
-/// A trial as it is passed on.
+/// An exported trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BundleTrial {
     /// Its name.
@@ -99,7 +99,7 @@ impl Store {
         })
     }
 
-    /// Writes an experiment with its files to a new folder, and further files beside them.
+    /// Writes an experiment with its files to a new folder, and extra files next to them.
     pub fn export(
         &mut self,
         experiment: &str,
@@ -133,8 +133,8 @@ impl Store {
         Ok(bundle)
     }
 
-    /// Takes an exported experiment, under its own name or another one. Trials that are there already stay as they are where
-    /// they equal those of the bundle, and fail otherwise.
+    /// Imports an exported experiment, under its own name or another one. Trials that already exist are left
+    /// alone if they equal those of the bundle; otherwise the import fails.
     pub fn import(
         &mut self,
         folder: &Path,

@@ -6,7 +6,7 @@ use crate::error::StoreError;
 /// One value of a row or of a statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
-    /// Nothing.
+    /// SQL `NULL`.
     Null,
     /// A whole number.
     Int(i64),
@@ -21,22 +21,22 @@ pub type Row = Vec<Cell>;
 
 /// A database with one connection.
 pub trait Database: Send {
-    /// Runs a statement; gives the rows that it selects or returns.
+    /// Runs a statement; returns the rows that it selects or returns.
     fn query(&mut self, sql: &str, values: &[Cell]) -> Result<Vec<Row>, StoreError>;
 
     /// Runs several statements without values.
     fn batch(&mut self, sql: &str) -> Result<(), StoreError>;
 
-    /// Begins to do something whole or not at all; others who write wait.
+    /// Begins a transaction; other writers wait.
     fn begin(&mut self) -> Result<(), StoreError>;
 
-    /// Makes it durable.
+    /// Commits the transaction durably.
     fn commit(&mut self) -> Result<(), StoreError>;
 
-    /// Undoes it.
+    /// Rolls the transaction back.
     fn rollback(&mut self) -> Result<(), StoreError>;
 
-    /// How the type of a number that the database gives out is written.
+    /// The column type of a number that the database assigns.
     fn identity(&self) -> &'static str;
 
     /// Whether there is a table of that name.
@@ -111,7 +111,7 @@ impl Cell {
         }
     }
 
-    /// Whether it holds nothing.
+    /// Whether it is `NULL`.
     pub fn is_null(&self) -> bool {
         *self == Cell::Null
     }

@@ -1,4 +1,4 @@
-//! How a store fails.
+//! Errors of a store.
 
 use std::path::{Path, PathBuf};
 
@@ -14,18 +14,18 @@ pub enum StoreError {
     #[error("experiment `{0}` has no trial `{1}`")]
     NoTrial(String, String),
     /// The name is taken.
-    #[error("there is an experiment `{0}` already")]
+    #[error("experiment `{0}` already exists")]
     Exists(String),
     /// The name belongs to something that was removed and can still come back.
     #[error("`{0}` was removed and can still be restored")]
     Removed(String),
-    /// Nothing of that name was removed.
+    /// Nothing with that name was removed.
     #[error("`{0}` is not removed")]
     NotRemoved(String),
-    /// A name that cannot be one.
+    /// An invalid name.
     #[error("`{0}` cannot be a name: {1}")]
     BadName(String, &'static str),
-    /// The trial has another file of that name.
+    /// The trial has a different file with that name.
     #[error("trial `{trial}` has another `{path}` already")]
     Differs {
         /// The trial.
@@ -33,10 +33,10 @@ pub enum StoreError {
         /// The artifact's name.
         path: String,
     },
-    /// A bundle or a row that is not as it should be.
+    /// An invalid bundle or row.
     #[error("{0}")]
     Malformed(String),
-    /// No alert of that number is open.
+    /// No open alert has that number.
     #[error("there is no alert `{0}`")]
     NoAlert(String),
     /// Written by a newer program.
@@ -44,7 +44,7 @@ pub enum StoreError {
     Newer {
         /// The version found.
         found: i64,
-        /// The newest that is known.
+        /// The newest known version.
         known: i64,
     },
     /// A file could not be read or written.
@@ -57,10 +57,10 @@ pub enum StoreError {
         /// Why.
         error: std::io::Error,
     },
-    /// The database said no.
+    /// The database reported an error.
     #[error("the database fails: {0}")]
     Database(String),
-    /// The database is not there.
+    /// The database cannot be reached.
     #[error("cannot reach the database: {0}")]
     Unreachable(String),
 }

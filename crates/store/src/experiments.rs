@@ -34,7 +34,7 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// Fails unless it is a number with an interval around it.
+    /// Fails unless its values are numbers and the interval surrounds the figure.
     pub fn check(&self) -> Result<(), StoreError> {
         let wrong = |why: &str| Err(StoreError::Malformed(format!("metric `{}`: {why}", self.name)));
         match (self.low, self.high) {
@@ -56,7 +56,7 @@ pub struct ExperimentRow {
     pub description: String,
     /// Trials that are not removed.
     pub trials: i64,
-    /// Files of these.
+    /// Their files.
     pub artifacts: i64,
     /// The latest trial.
     pub last_trial: Option<String>,
@@ -75,9 +75,9 @@ pub struct ExperimentRow {
 pub struct TrialRow {
     /// Its name.
     pub name: String,
-    /// Branch of the code; empty where it was not told.
+    /// Branch of the code; empty if unknown.
     pub branch: String,
-    /// What it ran on; empty where it was not told.
+    /// What it ran on; empty if unknown.
     pub testbed: String,
     /// When it was made.
     pub created_ns: i64,
@@ -110,7 +110,7 @@ pub struct Conclusion {
 }
 
 impl Conclusion {
-    /// This, and what an earlier one knew beyond it.
+    /// This conclusion, completed with an earlier one.
     pub fn over(self, earlier: Option<Conclusion>) -> Self {
         let earlier = earlier.unwrap_or_default();
         Self {
@@ -141,7 +141,7 @@ pub struct Artifact {
 /// A trial with all that was attached.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
-    /// What its list says of it.
+    /// Its row in the list of trials.
     pub row: TrialRow,
     /// Its files.
     pub artifacts: Vec<Artifact>,
@@ -153,7 +153,7 @@ pub struct Trial {
     pub links: Vec<Link>,
 }
 
-/// Fails unless something can be called that in a path, an address and a table.
+/// Fails unless the name works in a path, an address and a table.
 pub(crate) fn check_name(name: &str) -> Result<(), StoreError> {
     let why = match name {
         "" => "it is empty",
@@ -169,7 +169,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), StoreError> {
     Err(StoreError::BadName(name.to_string(), why))
 }
 
-/// Makes an experiment unless its name is taken; tells whether it did.
+/// Creates an experiment unless its name is taken; returns whether it did.
 pub(crate) fn make(
     database: &mut dyn Database,
     name: &str,
@@ -218,7 +218,7 @@ pub(crate) fn hold(database: &mut dyn Database, experiment: i64) -> Result<(), S
     Ok(())
 }
 
-/// The numbers of an experiment and perhaps of one of its trials.
+/// The numbers of an experiment and, if given, of one of its trials.
 pub(crate) fn place(
     database: &mut dyn Database,
     experiment: &str,
@@ -237,7 +237,7 @@ impl Store {
         let now = now_ns();
         self.whole(|database| {
             if !make(database, name, description, now)? {
-                // Either it is removed, or it is there.
+                // Either it was removed, or it exists.
                 living(database, name)?;
                 return Err(StoreError::Exists(name.to_string()));
             }
@@ -245,7 +245,7 @@ impl Store {
         })
     }
 
-    /// Whether there is such an experiment; a removed one is an error.
+    /// Whether an experiment exists; a removed one is an error.
     pub fn has_experiment(&mut self, name: &str) -> Result<bool, StoreError> {
         match living(self.database.as_mut(), name) {
             Ok(_) => Ok(true),
@@ -272,7 +272,7 @@ impl Store {
         Ok(rows.into_iter().map(row).collect())
     }
 
-    /// What the list says of one experiment.
+    /// The list row of one experiment.
     pub fn experiment(&mut self, name: &str) -> Result<ExperimentRow, StoreError> {
         let id = living(self.database.as_mut(), name)?;
         let rows = self
@@ -333,7 +333,7 @@ impl Store {
     }
 }
 
-/// What a list needs of an experiment `e`; see [`experiment_row`].
+/// Columns that a list needs of an experiment `e`; see [`experiment_row`].
 pub(crate) const EXPERIMENT: &str = "e.id, e.name, e.description, e.created_ns, e.changed_ns, e.removed_ns, \
      e.trial_count, e.artifact_count, e.last_trial";
 
@@ -362,7 +362,7 @@ pub(crate) fn trials_of(
     trial_rows(database, &format!("t.experiment_id = $1 AND t.removed_ns {which}"), experiment)
 }
 
-/// The trials `t` of which a condition on a number holds, oldest first.
+/// The trials `t` that meet a condition on a number, oldest first.
 fn trial_rows(database: &mut dyn Database, which: &str, number: i64) -> Result<Vec<TrialRow>, StoreError> {
     let rows = database.query(
         &format!(
@@ -408,7 +408,7 @@ fn trial_rows(database: &mut dyn Database, which: &str, number: i64) -> Result<V
     Ok(rows.into_iter().map(row).collect())
 }
 
-/// The own tags of experiments.
+/// The experiments' own tags.
 pub(crate) fn tags_of(
     database: &mut dyn Database,
     experiments: &[i64],
@@ -437,7 +437,7 @@ pub(crate) fn metric(row: &[Cell]) -> Metric {
     }
 }
 
-/// Texts by the number before them.
+/// Groups texts by the number before them.
 pub(crate) fn grouped(rows: Vec<Row>) -> BTreeMap<i64, Vec<String>> {
     let mut groups: BTreeMap<i64, Vec<String>> = BTreeMap::new();
     for row in rows {

@@ -1,4 +1,4 @@
-//! Whether the metrics of a trial pass, by the trials before it and by limits.
+//! Whether the metrics of a trial pass, judged by the trials before it and by limits.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use stats::change;
 use crate::Store;
 use crate::error::StoreError;
 use crate::experiments::{self, Metric, TrialRow};
-use crate::trends::{Said, Series, SeriesKey, covers, key_of, series_of};
+use crate::trends::{Series, SeriesDecisions, SeriesKey, covers, key_of, series_of};
 
 /// Whether a metric of a trial passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub enum Verdict {
     Pass,
     /// It is worse, or out of bounds.
     Fail,
-    /// Nothing tells.
+    /// There is not enough data to judge.
     CannotJudge,
 }
 
@@ -31,7 +31,7 @@ impl Verdict {
     }
 }
 
-/// What the gate says of a metric.
+/// The gate's judgement of a metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
     /// The series.
@@ -42,13 +42,13 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// Why.
     pub reason: String,
-    /// The first bad trial, where the level got worse.
+    /// The first bad trial, if the level got worse.
     pub first_trial: Option<String>,
 }
 
 impl Store {
-    /// Judges a trial, or the latest one, by the trials of its branch and testbed before it. What cannot be judged says so;
-    /// nothing passes because nothing is known.
+    /// Judges a trial, or the latest one, by the trials of its branch and testbed before it. What cannot be
+    /// judged is reported as such; missing data never passes.
     pub fn judge(
         &mut self,
         experiment: &str,
@@ -56,21 +56,21 @@ impl Store {
         metrics: &[String],
     ) -> Result<(String, Vec<Judgement>), StoreError> {
         let id = experiments::living(self.database.as_mut(), experiment)?;
-        let said = Said::read(self.database.as_mut(), id)?;
+        let said = SeriesDecisions::read(self.database.as_mut(), id)?;
         let mut trials = experiments::trials_of(self.database.as_mut(), id, false)?;
         let none = |name: &str| StoreError::NoTrial(experiment.to_string(), name.to_string());
         let at = match trial {
             Some(name) => trials.iter().position(|row| row.name == name).ok_or_else(|| none(name))?,
             None => trials.len().checked_sub(1).ok_or_else(|| none("(any)"))?,
         };
-        // Later trials tell nothing of this one.
+        // Later trials do not matter for this one.
         trials.truncate(at + 1);
         Ok((trials[at].name.clone(), judge_last(&trials, metrics, &said)))
     }
 }
 
-/// Judges the last of these trials by those before it: these metrics, or all that they have.
-pub(crate) fn judge_last(trials: &[TrialRow], metrics: &[String], said: &Said) -> Vec<Judgement> {
+/// Judges the last of these trials by those before it: the given metrics, or all if none are given.
+pub(crate) fn judge_last(trials: &[TrialRow], metrics: &[String], said: &SeriesDecisions) -> Vec<Judgement> {
     let Some(judged) = trials.last() else { return Vec::new() };
     let same = |row: &&TrialRow| row.branch == judged.branch && row.testbed == judged.testbed;
     let peers: Vec<TrialRow> = trials.iter().filter(same).cloned().collect();
@@ -87,7 +87,12 @@ pub(crate) fn judge_last(trials: &[TrialRow], metrics: &[String], said: &Said) -
     asked.iter().map(judge).collect()
 }
 
-fn judgement(key: SeriesKey, metric: Option<Metric>, series: Option<&Series>, said: &Said) -> Judgement {
+fn judgement(
+    key: SeriesKey,
+    metric: Option<Metric>,
+    series: Option<&Series>,
+    said: &SeriesDecisions,
+) -> Judgement {
     let limit = said.limits.iter().find(|limit| covers(&limit.key, &key));
     let mut judgement =
         Judgement { key, metric, verdict: Verdict::CannotJudge, reason: String::new(), first_trial: None };

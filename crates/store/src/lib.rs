@@ -1,21 +1,22 @@
 //! Experiments, their trials and what was attached to them.
 //!
-//! The facts are in a database, SQLite or PostgreSQL, with one SQL text for both. The files are beside it in a folder, each
-//! under the SHA-256 of its bytes. An attach writes and syncs its files first and then adds all rows in one transaction:
-//! a kill in between leaves files that nothing refers to, which `gc` removes, and never half a trial.
+//! The facts are in a database, SQLite or PostgreSQL, with one SQL text for both. The files are in a folder,
+//! each named by the SHA-256 of its bytes. An attach writes and syncs its files first and then adds all rows
+//! in one transaction: a kill in between leaves unreferenced files, which `gc` removes, but never half a
+//! trial.
 //!
 //! | module | what for |
 //! |---|---|
 //! | `location`, `database`, `sqlite`, `postgresql` | where the store is, and the two databases behind one trait |
 //! | `schema` | tables, versions, migrations with their backup |
 //! | `blobs` | files by the hash of their content |
-//! | `attach` | adding files, metadata and metrics to a trial, whole or not at all |
+//! | `attach` | adding files, metadata and metrics to a trial, all or nothing |
 //! | `experiments`, `remarks` | making, listing and showing; tags, notes, links |
-//! | `overview` | what the overview says of each experiment: searched, filtered, page by page |
-//! | `progress` | how far runs are that write to a trial |
-//! | `listing` | what pages ask of artifacts |
-//! | `removal` | removing, restoring, collecting what nothing names any more |
-//! | `bundle` | an experiment as a folder that another store takes |
+//! | `overview` | the overview row of each experiment: searched, filtered, page by page |
+//! | `progress` | progress of runs that write to a trial |
+//! | `listing` | what pages query about artifacts |
+//! | `removal` | removing, restoring, collecting what is no longer referenced |
+//! | `bundle` | an experiment as a folder that another store can import |
 //! | `trends` | series by branch, testbed and metric: changes, alerts, limits |
 //! | `gate` | whether the metrics of a trial pass |
 
@@ -66,7 +67,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens a store, and makes or migrates its tables where that is needed.
+    /// Opens a store, and creates or migrates its tables if needed.
     pub fn open(location: &Location) -> Result<Self, StoreError> {
         let mut database: Box<dyn Database> = match location {
             Location::Sqlite { path, .. } => Box::new(sqlite::Sqlite::open(path)?),
@@ -81,7 +82,7 @@ impl Store {
         self.blobs.folder()
     }
 
-    /// Does something whole or not at all.
+    /// Runs a closure in a transaction.
     fn whole<T>(
         &mut self,
         work: impl FnOnce(&mut dyn Database) -> Result<T, StoreError>,
@@ -90,7 +91,7 @@ impl Store {
         match work(self.database.as_mut()) {
             Ok(value) => self.database.commit().map(|()| value),
             Err(error) => {
-                // The first error tells more than that of the clean-up.
+                // The first error says more than that of the clean-up.
                 let _ = self.database.rollback();
                 Err(error)
             }

@@ -1,4 +1,4 @@
-//! What pages ask of artifacts: their names in all trials at once, one of them, and where its bytes are.
+//! What pages query about artifacts: their names in all trials at once, one of them, and where its bytes are.
 
 use std::path::PathBuf;
 

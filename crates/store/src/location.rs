@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-/// The database's file in the folder of the user's data.
+/// The database file in the user's data folder.
 const FILE: &str = "experiments.db";
-/// The folder of artifact files beside it.
+/// The folder of artifact files next to it.
 const ARTIFACTS: &str = "artifacts";
 
 /// A database and the folder of its files.
@@ -27,8 +27,8 @@ pub enum Location {
 }
 
 impl Location {
-    /// The store that was named, a file or the URL of a server; else the user's own. Artifact files are beside a database
-    /// file. Those of a server are in the user's data, unless another folder is named.
+    /// The given store, a file or the URL of a server; by default the user's own. Artifact files are next to
+    /// a database file. Those of a server are in the user's data folder, unless another folder is given.
     pub fn find(database: Option<&str>, artifacts: Option<&Path>) -> Self {
         let data = data_folder();
         match database {

@@ -1,7 +1,7 @@
-//! What an overview says of experiments: status, verdict, trend lines, open alerts; searched, filtered, page by page.
+//! The overview of experiments: status, verdict, trend lines, open alerts; searched, filtered, page by page.
 //!
-//! Reading every trial of every experiment for one page would take seconds, so each change of an experiment also writes
-//! down what the overview says of it, in the same transaction.
+//! Reading every trial of every experiment for one page would take seconds, so each change of an experiment
+//! also updates its overview row, in the same transaction.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,19 +9,19 @@ use crate::database::{Cell, Database, Row};
 use crate::error::StoreError;
 use crate::experiments::{self, Conclusion, EXPERIMENT, ExperimentRow, Metric, TrialRow};
 use crate::gate::{Judgement, Verdict, judge_last};
-use crate::trends::{AlertState, Said, alerts_of, series_of};
+use crate::trends::{AlertState, SeriesDecisions, alerts_of, series_of};
 use crate::{Store, now_ns, progress};
 
-/// Values of a trend line.
+/// Most values of a trend line.
 const TREND_POINTS: usize = 30;
-/// Metrics with a trend line, those that fail first.
+/// Most metrics with a trend line, those that fail first.
 const TREND_METRICS: usize = 8;
 /// Most experiments of a page.
 const MOST_ROWS: usize = 500;
 /// Most names of one kind that a filter offers.
 const MOST_CHOICES: i64 = 200;
 
-/// How an experiment stands.
+/// The status of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
@@ -36,7 +36,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// All of them.
+    /// All statuses.
     pub const ALL: [Status; 4] = [Status::Regressed, Status::Passing, Status::Unjudged, Status::Empty];
 
     /// `empty`, `regressed`, `unjudged` or `passing`.
@@ -49,7 +49,7 @@ impl Status {
         }
     }
 
-    /// The status of that name.
+    /// The status with that name.
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.name() == name)
     }
@@ -65,7 +65,7 @@ impl Status {
     }
 }
 
-/// Which experiments an overview shows; nothing of it means all.
+/// Which experiments an overview shows; the default means all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OverviewFilter {
     /// Part of the name or the description, in any case.
@@ -74,9 +74,9 @@ pub struct OverviewFilter {
     pub tag: Option<String>,
     /// Branch of one of its trials.
     pub branch: Option<String>,
-    /// Testbed of one of its trials, of the branch where one is named.
+    /// Testbed of one of its trials, on the branch if one is given.
     pub testbed: Option<String>,
-    /// How it stands.
+    /// Its status.
     pub status: Option<Status>,
     /// Only those where something runs now.
     pub running: bool,
@@ -84,7 +84,7 @@ pub struct OverviewFilter {
     pub removed: bool,
 }
 
-/// In which order experiments come.
+/// The order of experiments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OverviewOrder {
     /// The one that changed last first.
@@ -116,7 +116,7 @@ pub struct PageRequest {
     pub offset: usize,
     /// Its rows, at most 500.
     pub limit: usize,
-    /// In which order.
+    /// The order of the rows.
     pub order: OverviewOrder,
 }
 
@@ -140,19 +140,19 @@ pub struct Page<T> {
 /// An experiment in the overview.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OverviewRow {
-    /// What its list says of it.
+    /// Its row in the list.
     pub experiment: ExperimentRow,
-    /// How it stands.
+    /// Its status.
     pub status: Status,
     /// Whether something runs now.
     pub running: bool,
     /// Alerts that nobody answered.
     pub open_alerts: usize,
-    /// What it says of its latest trials.
+    /// Summary of its latest trials.
     pub summary: Summary,
 }
 
-/// What an experiment says of its latest trials.
+/// Summary of an experiment's latest trials.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Branch of the latest trial.
@@ -163,11 +163,11 @@ pub struct Summary {
     pub last_ns: Option<i64>,
     /// The latest conclusion.
     pub conclusion: Option<Conclusion>,
-    /// The trial that it is of.
+    /// The trial with that conclusion.
     pub conclusion_trial: Option<String>,
     /// Metrics on the branch and the testbed of the latest trial, those that fail first.
     pub trends: Vec<Trend>,
-    /// Metrics beside these.
+    /// How many further metrics there are.
     pub more_metrics: usize,
 }
 
@@ -176,7 +176,7 @@ pub struct Summary {
 pub struct Trend {
     /// Its last value.
     pub last: Metric,
-    /// The trial that it is of.
+    /// The trial with that value.
     pub trial: String,
     /// Its latest values, oldest first, with the last.
     pub points: Vec<f64>,
@@ -211,7 +211,7 @@ impl Store {
         let total = counted.first().map_or(0, |row| row[0].int()) as usize;
         let limit = page.limit.min(MOST_ROWS);
         values.extend([Cell::Int(limit as i64), Cell::Int(page.offset.min(i64::MAX as usize) as i64)]);
-        // The rows are chosen before summaries are looked up: a late page would look up those of all pages before it.
+        // Choose rows before looking up summaries: a late page would look up those of all pages before it.
         let order = page.order.sql();
         let chosen = format!(
             "(SELECT e.* FROM experiments e WHERE {condition} ORDER BY {order} LIMIT ${} OFFSET ${}) e",
@@ -222,7 +222,7 @@ impl Store {
         Ok(Page { rows: told(database, rows)?, offset: page.offset, total })
     }
 
-    /// What the overview says of one experiment.
+    /// The overview row of one experiment.
     pub fn overview_of(&mut self, name: &str) -> Result<OverviewRow, StoreError> {
         let database = self.database.as_mut();
         let id = experiments::living(database, name)?;
@@ -230,12 +230,12 @@ impl Store {
         told(database, rows)?.pop().ok_or_else(|| StoreError::NoExperiment(name.to_string()))
     }
 
-    /// Writes down anew what the overview says of every experiment, after rows were added beside the store.
+    /// Rebuilds the overview row of every experiment, after rows were added without this store.
     pub fn refresh_overview(&mut self) -> Result<(), StoreError> {
         self.whole(refresh_all)
     }
 
-    /// What filters of the overview can choose from.
+    /// The choices for the overview's filters.
     pub fn choices(&mut self) -> Result<Choices, StoreError> {
         let mut names = |column: &str, table: &str| -> Result<Vec<String>, StoreError> {
             let sql = format!(
@@ -259,7 +259,7 @@ fn select(from: &str) -> String {
     )
 }
 
-/// Rows of [`select`], with what is beside them.
+/// Rows of [`select`], with tags and running state.
 fn told(database: &mut dyn Database, rows: Vec<Row>) -> Result<Vec<OverviewRow>, StoreError> {
     let ids: Vec<i64> = rows.iter().map(|row| row[0].int()).collect();
     let mut tags = experiments::tags_of(database, &ids)?;
@@ -321,14 +321,14 @@ impl OverviewFilter {
     }
 }
 
-/// Text in a pattern that stands for itself.
+/// Escapes text for a pattern.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
 }
 
-/// Writes down anew what the overview says of an experiment. The caller holds the row of the experiment.
+/// Rebuilds the overview row of an experiment. The caller holds the row of the experiment.
 pub(crate) fn refresh(database: &mut dyn Database, experiment: i64) -> Result<(), StoreError> {
-    let said = Said::read(database, experiment)?;
+    let said = SeriesDecisions::read(database, experiment)?;
     let trials = experiments::trials_of(database, experiment, false)?;
     let judgements = judge_last(&trials, &[], &said);
     let alerts = alerts_of(&series_of(&trials), &said);
@@ -355,7 +355,7 @@ pub(crate) fn refresh(database: &mut dyn Database, experiment: i64) -> Result<()
     places(database, experiment, &trials)
 }
 
-/// Writes down anew what the overview says of every experiment.
+/// Rebuilds the overview row of every experiment.
 pub(crate) fn refresh_all(database: &mut dyn Database) -> Result<(), StoreError> {
     let ids = database.query("SELECT id FROM experiments", &[])?;
     ids.iter().try_for_each(|row| refresh(database, row[0].int()))

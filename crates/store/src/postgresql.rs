@@ -1,4 +1,4 @@
-//! The store on a server of PostgreSQL. Without TLS: reach a server on another machine through a tunnel or a private network.
+//! The store on a PostgreSQL server. Without TLS: reach other machines through a tunnel or a private network.
 
 use std::collections::HashMap;
 
@@ -14,12 +14,12 @@ const SCHEMA_LOCK: i64 = 0x726f_636d_7065_7266;
 /// Statements that are kept prepared; most texts are constant.
 const MOST_STATEMENTS: usize = 200;
 
-/// A connection, made again when it was lost.
+/// A connection that is restored when it is lost.
 pub struct PostgreSql {
     client: Client,
     url: String,
     prepared: HashMap<String, Statement>,
-    /// Between `begin` and its end. A connection that is lost there stays lost: on a new one the rest would be done alone.
+    /// Whether a transaction is open. A connection lost then stays lost: a new one would run only the rest.
     in_transaction: bool,
 }
 
@@ -34,7 +34,7 @@ impl PostgreSql {
         })
     }
 
-    /// Connects again where the connection was lost.
+    /// Reconnects if the connection was lost.
     fn ensure(&mut self) -> Result<(), StoreError> {
         if self.client.is_closed() && !self.in_transaction {
             self.connect_again()?;
@@ -48,7 +48,7 @@ impl PostgreSql {
         Ok(())
     }
 
-    /// Whether a statement can be sent again on a new connection: a server that was restarted says so only when it is asked.
+    /// Whether to repeat a statement on a new connection: a server restart only shows on the next statement.
     fn may_repeat(&self, error: &postgres::Error) -> bool {
         !self.in_transaction && (is_lost(error) || self.client.is_closed())
     }
@@ -72,9 +72,9 @@ impl PostgreSql {
     }
 }
 
-/// Whether a connection is gone, or about to be.
+/// Whether a connection is lost, or about to be.
 pub(crate) fn is_lost(error: &postgres::Error) -> bool {
-    // A shutdown, a crash, and a server that does not accept connections yet.
+    // A shutdown, a crash, and a server that does not yet accept connections.
     const ENDING: [&str; 3] = ["57P01", "57P02", "57P03"];
     error.is_closed() || error.code().is_some_and(|code| ENDING.contains(&code.code()))
 }
@@ -100,7 +100,7 @@ impl ToSql for Cell {
             Cell::Int(number) if *kind == Type::INT4 => i32::try_from(*number)?.to_sql(kind, out),
             Cell::Int(number) => number.to_sql(kind, out),
             Cell::Real(number) => number.to_sql(kind, out),
-            // PostgreSQL's text has no room for NUL.
+            // PostgreSQL's text type cannot hold NUL.
             Cell::Text(text) => text.replace('\0', "\u{fffd}").to_sql(kind, out),
         }
     }
@@ -126,7 +126,7 @@ impl Database for PostgreSql {
     fn query(&mut self, sql: &str, values: &[Cell]) -> Result<Vec<Row>, StoreError> {
         self.ensure()?;
         let found = match self.ask(sql, values) {
-            // What only reads has not done anything yet.
+            // A statement that only reads has not changed anything yet.
             Err(error) if self.may_repeat(&error) && sql.starts_with("SELECT") => {
                 self.connect_again()?;
                 self.ask(sql, values)?

@@ -1,4 +1,4 @@
-//! How far runs are that write to a trial, for those who watch.
+//! Progress of runs that write to a trial, for people who watch.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use crate::{Store, experiments, now_ns};
 /// After this much silence a run counts as gone.
 pub(crate) const SILENCE_NS: i64 = 120_000_000_000;
 
-/// Runs whose last word is older than this are forgotten.
+/// Runs whose last report is older than this are forgotten.
 const FORGOTTEN_NS: i64 = 7 * 86_400_000_000_000;
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// The experiment.
@@ -25,25 +25,25 @@ pub struct Progress {
     pub kind: String,
     /// Steps done.
     pub done: i64,
-    /// All steps, where that is known.
+    /// All steps, if known.
     pub total: Option<i64>,
     /// What it does now.
     pub message: String,
-    /// When it said so; filled in by the store.
+    /// When it reported this; filled in by the store.
     pub at_ns: i64,
     /// Whether it ended.
     pub ended: bool,
 }
 
 impl Progress {
-    /// Whether it is still at work: it did not end, and was heard of lately.
+    /// Whether it is still running: it did not end, and reported something lately.
     pub fn is_running(&self) -> bool {
         !self.ended && self.at_ns > now_ns() - SILENCE_NS
     }
 }
 
 impl Store {
-    /// Says how far a run is. There is one row for each command and trial.
+    /// Stores the progress of a run. There is one row for each command and trial.
     pub fn set_progress(&mut self, progress: &Progress) -> Result<(), StoreError> {
         experiments::check_name(&progress.trial)?;
         let experiment = experiments::living(self.database.as_mut(), &progress.experiment)?;
@@ -66,8 +66,8 @@ impl Store {
         Ok(())
     }
 
-    /// Runs that said something after a time, of one experiment where one is named, the oldest word first. Clocks of
-    /// machines differ: ask a few seconds back and take what is new.
+    /// Runs that reported something after a time, of one experiment if given, the oldest report first. Clocks
+    /// of machines differ: ask a few seconds back and take what is new.
     pub fn progress(&mut self, experiment: Option<&str>, since_ns: i64) -> Result<Vec<Progress>, StoreError> {
         let mut values = vec![Cell::Int(since_ns)];
         let mut which = "";
@@ -107,7 +107,7 @@ pub(crate) fn running(database: &mut dyn Database) -> Result<BTreeSet<i64>, Stor
     Ok(rows.iter().map(|row| row[0].int()).collect())
 }
 
-/// Forgets runs that said nothing for long.
+/// Forgets runs that have been silent for long.
 pub(crate) fn forget(database: &mut dyn Database) -> Result<(), StoreError> {
     database.query("DELETE FROM progress WHERE at_ns < $1", &[(now_ns() - FORGOTTEN_NS).into()])?;
     Ok(())

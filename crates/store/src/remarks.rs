@@ -7,21 +7,21 @@ use crate::error::StoreError;
 use crate::experiments::{check_name, hold, place};
 use crate::{Store, now_ns};
 
-/// What somebody wrote.
+/// A note.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Note {
-    /// When.
+    /// When it was written.
     pub created_ns: i64,
-    /// What.
+    /// The note.
     pub text: String,
 }
 
-/// Where else to look.
+/// A link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Link {
     /// The address.
     pub url: String,
-    /// What is there.
+    /// Its text.
     pub text: String,
 }
 
@@ -50,7 +50,7 @@ impl Store {
         add.iter().try_for_each(|tag| check_name(tag))?;
         self.whole(|database| {
             let (id, trial) = place(database, experiment, trial)?;
-            // Nobody else changes these tags meanwhile.
+            // Nobody else changes these tags in the meantime.
             hold(database, id)?;
             tag_rows(database, id, trial, add, remove)
         })
@@ -104,7 +104,7 @@ impl Store {
     }
 }
 
-/// Adds tags and takes others away; gives those that are there then.
+/// Adds and removes tags; returns the resulting tags.
 pub(crate) fn tag_rows(
     database: &mut dyn Database,
     experiment: i64,

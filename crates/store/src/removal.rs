@@ -1,4 +1,4 @@
-//! Removing, restoring, and collecting for good.
+//! Removing, restoring, and deleting for good.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,11 @@ use crate::{Store, now_ns, overview, progress};
 /// What a collection freed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
-    /// Experiments that are gone for good.
+    /// Experiments that were deleted for good.
     pub experiments: i64,
-    /// Trials that are gone for good, those of these experiments included.
+    /// Trials that were deleted for good, those of these experiments included.
     pub trials: i64,
-    /// Files that nothing named.
+    /// Files that nothing referred to.
     pub files: usize,
     /// Their bytes.
     pub bytes: u64,
@@ -62,7 +62,7 @@ impl Store {
         })
     }
 
-    /// Deletes what was removed, and files that nothing names. Those who attach wait meanwhile.
+    /// Deletes what was removed, and files that nothing refers to. Attaches wait meanwhile.
     pub fn collect(&mut self) -> Result<Collected, StoreError> {
         let _alone = self.blobs.hold()?;
         let mut collected = self.whole(|database| {
@@ -100,7 +100,7 @@ fn mark(
     Ok(())
 }
 
-/// The same of a trial, which changes what the overview says of its experiment.
+/// Marks a trial as removed or restored, which changes the overview row of its experiment.
 fn mark_trial(
     database: &mut dyn Database,
     experiment: i64,

@@ -1,4 +1,4 @@
-//! The tables, and how those of older versions become those of today.
+//! The tables, and their migration from older versions.
 
 use crate::database::Database;
 use crate::error::StoreError;
@@ -7,7 +7,7 @@ use crate::overview;
 /// The version that this program writes.
 pub const VERSION: i64 = MIGRATIONS.len() as i64;
 
-/// What each version added. `{id}` is the type of a number that the database gives out.
+/// What each version added. `{id}` is the type of a number that the database assigns.
 const MIGRATIONS: [&str; 3] = [
     "
 CREATE TABLE experiments (
@@ -114,9 +114,9 @@ const TABLES: [&[&str]; 3] = [
 /// The first version with an overview.
 const OVERVIEW: i64 = 3;
 
-/// Makes the tables of today, from nothing or from those of an older version.
+/// Makes the current tables, from nothing or from those of an older version.
 pub fn prepare(database: &mut dyn Database) -> Result<(), StoreError> {
-    // Most of the time there is nothing to do, and nobody has to wait for that.
+    // Usually there is nothing to do, and nobody has to wait for that.
     if database.has_table("store")? && version(database)? == VERSION {
         return Ok(());
     }
@@ -166,7 +166,7 @@ fn migrate(database: &mut dyn Database, target: i64) -> Result<(), StoreError> {
 fn version(database: &mut dyn Database) -> Result<i64, StoreError> {
     let rows = database.query("SELECT version FROM store", &[])?;
     let found = rows.first().map(|row| row[0].int());
-    let found = found.ok_or_else(|| StoreError::Malformed("the store does not tell its version".into()))?;
+    let found = found.ok_or_else(|| StoreError::Malformed("the store does not record its version".into()))?;
     if found > VERSION {
         return Err(StoreError::Newer { found, known: VERSION });
     }

@@ -1,4 +1,4 @@
-//! The store in a file of SQLite.
+//! The store in a SQLite file.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub struct Sqlite {
 }
 
 impl Sqlite {
-    /// Opens the file, or makes it.
+    /// Opens or creates the file.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(StoreError::write(folder))?;

@@ -1,4 +1,4 @@
-//! Series of a metric by branch and testbed: where they changed, who was told, and whether a trial passes.
+//! Series of a metric by branch and testbed: where they changed, what people said about it, and alerts.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::{Store, now_ns, overview};
 /// Half of a 95 % interval in standard errors.
 const NORMAL_95: f64 = 1.959_964;
 
-/// What a series is of.
+/// What identifies a series.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SeriesKey {
     /// Branch of the code.
@@ -36,7 +36,7 @@ pub struct Point {
 /// A metric over the trials of one branch on one testbed, oldest first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// What it is of.
+    /// What identifies it.
     pub key: SeriesKey,
     /// Its values.
     pub points: Vec<Point>,
@@ -49,15 +49,15 @@ pub struct Series {
 pub struct Change {
     /// Place of the first trial of the new level.
     pub first: usize,
-    /// Place of the trial with which it was found.
+    /// Place of the trial that revealed it.
     pub found: usize,
     /// The level before.
     pub before: f64,
     /// The level after.
     pub after: f64,
-    /// The change in percent of the level before; none where that is zero.
+    /// The change in percent of the level before; `None` if that is zero.
     pub change_pct: Option<f64>,
-    /// The chance that noise looks like this.
+    /// The probability of such a change by noise.
     pub chance: f64,
     /// Whether it is for the worse.
     pub is_worse: bool,
@@ -66,11 +66,11 @@ pub struct Change {
 /// The state of an alert.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AlertState {
-    /// Somebody has to look.
+    /// Nobody has looked at it yet.
     Open,
-    /// Somebody did, and said this.
+    /// Somebody looked, and said this.
     Acknowledged(String),
-    /// Nobody wants to hear of this series, for this reason.
+    /// The series is muted, for this reason.
     Suppressed(String),
     /// The level changed again since.
     Over,
@@ -87,7 +87,7 @@ impl AlertState {
         }
     }
 
-    /// What was said of it.
+    /// The reason that was given.
     pub fn reason(&self) -> Option<&str> {
         match self {
             AlertState::Acknowledged(reason) | AlertState::Suppressed(reason) => Some(reason),
@@ -105,7 +105,7 @@ pub struct Alert {
     pub unit: String,
     /// The first bad trial.
     pub first_trial: String,
-    /// The trial with which it was found.
+    /// The trial that revealed it.
     pub found_trial: String,
     /// The change.
     pub change: Change,
@@ -175,14 +175,14 @@ pub(crate) fn key_of(trial: &TrialRow, metric: &str) -> SeriesKey {
     SeriesKey { branch: trial.branch.clone(), testbed: trial.testbed.clone(), metric: metric.to_string() }
 }
 
-/// What people said of the series of an experiment.
-pub(crate) struct Said {
+/// What people decided about the series of an experiment.
+pub(crate) struct SeriesDecisions {
     acknowledged: Vec<(SeriesKey, i64, String)>,
     suppressed: Vec<(SeriesKey, String)>,
     pub(crate) limits: Vec<Limit>,
 }
 
-impl Said {
+impl SeriesDecisions {
     pub(crate) fn read(database: &mut dyn Database, experiment: i64) -> Result<Self, StoreError> {
         let mut rows = |columns: &str, table: &str| {
             let sql = format!(
@@ -220,7 +220,7 @@ fn key(row: &Row) -> SeriesKey {
     SeriesKey { branch: row[0].text(), testbed: row[1].text(), metric: row[2].text() }
 }
 
-/// Whether what was said of a series is about another one; an empty branch or testbed means all.
+/// Whether a decision covers a series; an empty branch or testbed means all.
 pub(crate) fn covers(said: &SeriesKey, series: &SeriesKey) -> bool {
     let fits = |said: &str, of: &str| said.is_empty() || said == of;
     said.metric == series.metric && fits(&said.branch, &series.branch) && fits(&said.testbed, &series.testbed)
@@ -235,11 +235,11 @@ impl Store {
     /// Changes for the worse, the latest first.
     pub fn alerts(&mut self, experiment: &str) -> Result<Vec<Alert>, StoreError> {
         let id = experiments::living(self.database.as_mut(), experiment)?;
-        let said = Said::read(self.database.as_mut(), id)?;
+        let said = SeriesDecisions::read(self.database.as_mut(), id)?;
         Ok(alerts_of(&self.series(experiment)?, &said))
     }
 
-    /// Says of the alerts that begin with a trial that they are known; gives how many there are.
+    /// Acknowledges the alerts that begin with a trial; returns how many there are.
     pub fn acknowledge(
         &mut self,
         experiment: &str,
@@ -282,7 +282,7 @@ impl Store {
         Ok(meant.len())
     }
 
-    /// Suppresses the alerts of a series for a reason, or wants to hear of it again.
+    /// Suppresses the alerts of a series for a reason, or enables them again.
     pub fn suppress(
         &mut self,
         experiment: &str,
@@ -294,7 +294,7 @@ impl Store {
         self.say(experiment, "suppressed", "reason, suppressed_ns", key, rest)
     }
 
-    /// Sets the bounds of a metric, or takes them away where there are none.
+    /// Sets the bounds of a metric, or removes them if there are none.
     pub fn set_limit(&mut self, experiment: &str, limit: &Limit) -> Result<(), StoreError> {
         let bounds = [limit.least, limit.most];
         if bounds.iter().flatten().any(|bound| !bound.is_finite()) {
@@ -308,10 +308,10 @@ impl Store {
     /// The bounds of the metrics of an experiment.
     pub fn limits(&mut self, experiment: &str) -> Result<Vec<Limit>, StoreError> {
         let id = experiments::living(self.database.as_mut(), experiment)?;
-        Ok(Said::read(self.database.as_mut(), id)?.limits)
+        Ok(SeriesDecisions::read(self.database.as_mut(), id)?.limits)
     }
 
-    /// Replaces what is said of a series.
+    /// Replaces a decision about a series.
     fn say(
         &mut self,
         experiment: &str,
@@ -347,7 +347,7 @@ impl Store {
 }
 
 /// The changes for the worse of these series, the latest first.
-pub(crate) fn alerts_of(all: &[Series], said: &Said) -> Vec<Alert> {
+pub(crate) fn alerts_of(all: &[Series], said: &SeriesDecisions) -> Vec<Alert> {
     let mut alerts = Vec::new();
     for series in all {
         for (at, change) in series.changes.iter().enumerate().filter(|(_, change)| change.is_worse) {

@@ -1,4 +1,4 @@
-//! What an attach costs beside writing and syncing the same files. Run alone, in release:
+//! The cost of an attach compared with writing and syncing the same files. Run alone, in release:
 //! `cargo test --release -p rocm-perf-store --test attach_speed -- --ignored --nocapture`
 
 mod common;
@@ -17,7 +17,7 @@ const ROUNDS: u64 = 15;
 const FILES: [usize; 10] =
     [40_000, 60_000, 80_000, 120_000, 30_000, 200_000, 90_000, 50_000, 10_000, 20_000_000];
 
-/// Bytes that differ from round to round and do not shrink.
+/// Bytes that differ from round to round and cannot be compressed.
 fn bytes(seed: u64, length: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
@@ -55,7 +55,7 @@ fn an_attach_takes_less_than_twice_the_time_of_its_files() {
         let beside = location.artifacts().join("beside");
         std::fs::create_dir_all(&beside).expect("a folder");
         let (mut plain, mut attached) = (Vec::new(), Vec::new());
-        // In turn, so that both meet the same disk.
+        // Alternating, so that both see the same disk.
         for round in 0..ROUNDS {
             let make = |salt: u64| -> Vec<Vec<u8>> {
                 FILES

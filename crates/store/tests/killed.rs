@@ -1,4 +1,4 @@
-//! A writer that is killed at any moment: what it acknowledged is there, and nothing is half there.
+//! A writer that is killed at any moment: what it acknowledged is stored, and nothing is stored by half.
 
 mod common;
 
@@ -9,10 +9,10 @@ use std::time::Duration;
 use common::{attachment, file, latency, on_both};
 use rocm_perf_store::{Location, Store, sha256};
 
-/// Kills in the suite, and attaches that must have been acknowledged between them.
+/// Kills in the test suite, and attaches that must be acknowledged between them.
 const KILLS: u64 = 12;
 const ATTACHES: usize = 1;
-/// Asks for more attaches, with kills until there are as many: `scripts/faults` has 1,000.
+/// Asks for more attaches, with kills until there are as many: `scripts/faults` asks for 1,000.
 const MORE_ATTACHES: &str = "ROCM_PERF_ATTACHES";
 
 /// Name of the environment variable that makes this binary the writer.
@@ -22,7 +22,7 @@ fn files_of(trial: usize) -> Vec<rocm_perf_store::NewArtifact> {
     (0..5).map(|n| file(&format!("{n}.txt"), &format!("{trial} {n} {}", "x".repeat(20_000)))).collect()
 }
 
-/// Attaches until it is killed, and says what was acknowledged.
+/// Attaches until it is killed, and prints what was acknowledged.
 #[test]
 fn writer() {
     let Ok(told) = std::env::var(WRITER) else { return };
@@ -70,7 +70,7 @@ fn a_killed_writer_loses_nothing_acknowledged_and_leaves_no_half() {
             child.kill().expect("killed");
             child.wait().expect("gone");
             acknowledged.extend(reader.join().expect("lines"));
-            // The one that was not acknowledged may be there, whole.
+            // The attach that was not acknowledged may be stored, whole.
             next = acknowledged.last().map_or(0, |last| last + 2) + kill as usize % 2;
             kill += 1;
         }

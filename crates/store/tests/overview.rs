@@ -1,4 +1,4 @@
-//! What the overview says, how it is searched, and that it stays true when things change.
+//! What the overview shows, how it is searched, and that it stays correct when things change.
 
 mod common;
 
@@ -110,7 +110,7 @@ fn filters_and_search_find_what_they_name() {
     });
 }
 
-/// What is written down at each change must be what a fresh look finds.
+/// What is stored at each change must equal what a rebuild finds.
 #[test]
 fn what_changes_later_is_told_too() {
     on_both(|location| {
@@ -152,7 +152,7 @@ fn what_changes_later_is_told_too() {
         let all = OverviewFilter::default();
         let before = store.overview(&all, PageRequest::default()).expect("a page");
         drop(store);
-        // As a store of the version before it is, with the same trials.
+        // Turn it into a store of the previous version, with the same trials.
         raw(
             location,
             "DROP TABLE overview; DROP TABLE places; DROP TABLE progress; DROP INDEX experiments_by_change; \

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use common::{on_both, raw};
 use rocm_perf_store::{Location, OverviewFilter, OverviewOrder, PageRequest, Status, Store};
 
-/// A series of numbers in each database's own words.
+/// A series of numbers in each database's SQL.
 fn numbers(location: &Location, to: usize) -> String {
     match location {
         Location::Sqlite { .. } => {
@@ -51,7 +51,7 @@ fn fill(location: &Location, experiments: usize) -> Store {
     );
     let mut store = Store::open(location).expect("a store");
     store.refresh_overview().expect("written");
-    // As the server does by itself within minutes.
+    // As autovacuum does within minutes.
     raw(location, "ANALYZE");
     store
 }
@@ -73,7 +73,7 @@ fn cases() -> Vec<(&'static str, OverviewFilter, PageRequest)> {
     ]
 }
 
-/// The same store in small: what it is filled with must be what the cases count on.
+/// A small version of the same store: checks that it is filled as the cases expect.
 #[test]
 fn a_bulk_of_experiments_is_found_again() {
     on_both(|location| {

@@ -1,4 +1,4 @@
-//! A server of PostgreSQL that is restarted while others read and write: they fail cleanly, then go on.
+//! A PostgreSQL server that is restarted while others read and write: they fail cleanly, then work again.
 
 mod common;
 

@@ -86,7 +86,7 @@ fn writers_at_the_same_time_lose_nothing() {
                 scope.spawn(move || {
                     let mut store = Store::open(location).expect("a store");
                     for trial in 0..TRIALS {
-                        // The same trials and one common file from all; a file of its own from each.
+                        // The same trials and one common file from all writers; a separate file from each.
                         let own = file(&format!("{writer}.txt"), &format!("{writer} {trial}"));
                         let attached = store
                             .attach(&attachment(&format!("t{trial}"), vec![file("common", "same"), own]));

@@ -47,7 +47,7 @@ fn a_step_is_an_alert_with_its_first_bad_trial_until_somebody_answers() {
         assert!((by - 9.8).abs() < 1.0, "{by}");
         let (_, judged) = store.judge("serving", Some("main-10"), &[]).expect("judged");
         assert_eq!((judged[0].verdict, judged[0].first_trial.as_deref()), (Verdict::Fail, Some("main-8")));
-        // What was known at the time of an earlier trial decides about it.
+        // An earlier trial is judged by what was known at the time.
         let (_, judged) = store.judge("serving", Some("main-7"), &[]).expect("judged");
         assert_eq!(judged[0].verdict, Verdict::Pass);
         assert!(matches!(store.acknowledge("serving", "main-3", None, "x"), Err(StoreError::NoAlert(_))));

@@ -21,7 +21,7 @@ impl Clock {
         }
     }
 
-    /// The same clock, off by so many microseconds and ppm more.
+    /// This clock, off by these further microseconds and ppm.
     pub(crate) fn off_by(self, (us, ppm): (f64, f64)) -> Self {
         Self {
             offset_ns: self.offset_ns + (us * 1e3).round() as i64,

@@ -36,7 +36,7 @@ impl Stack {
     }
 }
 
-/// Strings that rows use again and again.
+/// Strings that rows use repeatedly.
 struct Words {
     categories: [StrId; 4],
     runtime: StrId,
@@ -169,7 +169,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Forgets the rows, keeps strings and identity: the next block goes on from here.
+    /// Forgets the rows, keeps strings and identity: the next block continues from here.
     pub(crate) fn clear(&mut self) {
         let trace = &mut self.trace;
         trace.kernels = Default::default();
@@ -297,7 +297,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// A Python frame inside the frames its thread is in; gives its id.
+    /// A Python frame inside the frames that its thread is in; returns its id.
     fn python(&mut self, thread: u32, name: StrId, start: i64, end: i64) -> i64 {
         self.python_id += 1;
         let parent = self.threads[thread as usize].python();

@@ -19,7 +19,7 @@ use crate::record::{Detail, Record};
 
 pub(crate) use late::{Late, Pause};
 
-/// Draws for host times come from a stream of their own, far from those of kernels.
+/// Draws for host times come from a separate stream, far from those of kernels.
 const HOST_DRAWS: u32 = 1 << 31;
 
 /// A rank's kernels that take longer: kernel (or all), factor, truth or cause.
@@ -52,7 +52,7 @@ pub(crate) struct Marked {
     pub count: u64,
     pub first: i64,
     pub last: i64,
-    /// Time lost to it, as far as a single happening tells.
+    /// Time lost to it, as far as single occurrences show.
     pub total_ns: i64,
 }
 
@@ -84,7 +84,7 @@ struct Cause {
 
 #[derive(Clone, Copy, Debug)]
 enum Work {
-    /// `extra` kernels are those that a rank with more work runs besides.
+    /// `extra` kernels are those that a rank with more work runs in addition.
     Kernel {
         kernel: u32,
         cause: Cause,
@@ -294,7 +294,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// All threads are through: what streams still hold can never run.
+    /// Fails if work is left on streams when all threads are done: it can never run.
     fn drained(&self) -> Result<(), Error> {
         for (number, rank) in self.ranks.iter().enumerate() {
             if let Some(stuck) = rank.streams.iter().position(|s| !s.queue.is_empty()) {
@@ -305,17 +305,17 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// The log of each rank since the last call; what is only needed for the past is forgotten.
+    /// The log of a rank since the last call.
     pub(crate) fn take_records(&mut self, rank: usize) -> Vec<Record> {
         std::mem::take(&mut self.ranks[rank].records)
     }
 
-    /// How many happenings are logged and not taken yet.
+    /// How many records are logged and not taken yet.
     pub(crate) fn logged(&self) -> usize {
         self.ranks.iter().map(|r| r.records.len()).sum()
     }
 
-    /// True time that no thread will go back behind.
+    /// True time before which no thread will act again.
     pub(crate) fn reached(&self) -> i64 {
         self.ranks.iter().flat_map(|r| r.threads.iter().map(|t| t.now)).min().unwrap_or(0)
     }
@@ -334,7 +334,7 @@ impl<'a> Engine<'a> {
         &self.steps
     }
 
-    /// Time that each rank's compute was stalled by data from another stage.
+    /// Time that each rank's compute was stalled waiting for data from another stage.
     pub(crate) fn bubbles(&self) -> Vec<i64> {
         self.ranks.iter().map(|rank| rank.bubble).collect()
     }
@@ -344,7 +344,7 @@ impl<'a> Engine<'a> {
         &self.ranks[rank].marked
     }
 
-    /// Runs one thread until it must wait; says for what, or nothing when it is through.
+    /// Runs one thread until it must wait; returns what it waits for, or `None` when it is done.
     fn run_thread(&mut self, rank: usize, thread: usize, until: u64) -> Option<String> {
         let program = self.program;
         loop {
@@ -631,7 +631,7 @@ impl<'a> Engine<'a> {
     fn graph(&mut self, r: usize, t: usize, graph: u32, stream: u32, api: u32, ns: f64) {
         let mut cause = self.launch(r, t, api, ns, 0, Detail::Graph { graph });
         cause.replayed = true;
-        // The graph runs after what its launching stream holds, and that stream goes on after the graph.
+        // The graph runs after what its launching stream holds, and that stream continues after the graph.
         let begun = self.ranks[r].unnamed_recording();
         self.enqueue(r, stream, Work::Record { recording: begun, ready: cause.ready });
         let mut others: Vec<u32> = Vec::new();

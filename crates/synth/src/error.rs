@@ -13,7 +13,7 @@ pub enum Error {
         /// All names, joined by commas.
         known: String,
     },
-    /// A scenario file does not make sense.
+    /// A scenario file is invalid.
     #[error("scenario line {line}: {why}")]
     Scenario {
         /// Line in the file, from 1.
@@ -21,7 +21,7 @@ pub enum Error {
         /// What is wrong, with the key.
         why: String,
     },
-    /// A `--scale` that matches nothing or is no number.
+    /// A `--scale` that matches nothing or is not a number.
     #[error("cannot scale `{pattern}`: {why}")]
     Scale {
         /// What was asked for.
@@ -29,7 +29,7 @@ pub enum Error {
         /// Why not.
         why: String,
     },
-    /// Threads or streams wait for each other for ever.
+    /// Threads or streams wait for each other forever.
     #[error("the run never ends: rank {rank} waits for {what}")]
     Deadlock {
         /// The first rank that is stuck.

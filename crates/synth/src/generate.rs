@@ -48,7 +48,7 @@ pub enum OutputFormat {
 }
 
 impl OutputFormat {
-    /// All of them with their names.
+    /// All formats with their names.
     pub const ALL: [(&'static str, OutputFormat); 11] = [
         ("rocpd", OutputFormat::Rocpd),
         ("rocpd-4.0", OutputFormat::Rocpd40),
@@ -68,7 +68,7 @@ impl OutputFormat {
         Self::ALL.iter().find(|(_, format)| *format == self).map_or("", |(name, _)| name)
     }
 
-    /// The format of a name.
+    /// The format with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, format)| *format)
     }
@@ -83,22 +83,22 @@ impl OutputFormat {
 pub struct GenerateOptions {
     /// What runs.
     pub scenario: Scenario,
-    /// The folder; it is made when it is not there.
+    /// The folder; it is created if it does not exist.
     pub out: PathBuf,
-    /// One or more formats. With several, each has a folder of its own.
+    /// One or more formats. With several, each has a separate folder.
     pub formats: Vec<OutputFormat>,
     /// Seed, scaling, kernels, steps, ranks, stacks and graphs; the dialect follows from the format.
     pub options: Options,
-    /// Run until a rank's file in the first format has about so many bytes (before compression).
+    /// Run until a rank's file in the first format has about this many bytes (before compression).
     pub size: Option<u64>,
     /// For graphs: also the graph-off trace (`mapping/`) and the capture trace (`capture_traces/`), torch only.
     pub mapping: bool,
-    /// Replace what is there.
+    /// Replace existing files.
     pub force: bool,
 }
 
 impl GenerateOptions {
-    /// A scenario in one format, with everything else as usual.
+    /// A scenario in one format, with defaults for everything else.
     pub fn new(scenario: Scenario, out: impl Into<PathBuf>, format: OutputFormat) -> Self {
         Self {
             scenario,
@@ -125,13 +125,13 @@ impl GenerateOptions {
 /// A file that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GeneratedFile {
-    /// Where.
+    /// Its path.
     pub path: PathBuf,
-    /// In what format; none for the truth and the scenario.
+    /// Its format; `None` for the truth and the scenario.
     pub format: Option<OutputFormat>,
-    /// Of which rank.
+    /// Its rank.
     pub rank: Option<u32>,
-    /// `mapping` or `capture` for traces that are no run of their own.
+    /// `mapping` or `capture` for traces that are not a separate run.
     pub role: Option<&'static str>,
     /// Size on disk.
     pub bytes: u64,
@@ -142,7 +142,7 @@ pub struct GeneratedFile {
 pub struct Generated {
     /// All files, runs first.
     pub files: Vec<GeneratedFile>,
-    /// What is true of the run.
+    /// The truth about the run.
     pub truth: Truth,
 }
 
@@ -167,7 +167,7 @@ pub fn generate(options: &GenerateOptions) -> Result<Generated, Error> {
         }
         // The record of an allocator has its own length.
         Some(_) if options.formats[0] == OutputFormat::Snapshot => {}
-        // A stream of JSON is simply cut when it is long enough.
+        // A JSON stream is simply cut when it is long enough.
         Some(_) if first_is_torch => run_options.steps = Some(u64::MAX),
         Some(size) => run_options.steps = Some(steps_for_size(options, size)?),
         None => {}
@@ -263,7 +263,7 @@ fn snapshot_file(options: &GenerateOptions, rank: u32) -> Result<(GeneratedFile,
 /// The graph-off trace of one round of steps, and the capture trace.
 fn graph_companions(options: &GenerateOptions, format: OutputFormat) -> Result<Vec<GeneratedFile>, Error> {
     let out = options.folder(format);
-    // One step of each kind tells where every kernel comes from.
+    // One step of each kind shows where every kernel comes from.
     let mut scenario = options.scenario.clone();
     for step in &mut scenario.pattern {
         step.repeat = 1;
@@ -317,7 +317,8 @@ fn steps_for_size(options: &GenerateOptions, size: u64) -> Result<u64, Error> {
     let mut large = pilot(many)?;
     while large < enough {
         if large == small {
-            let why = "the steps of this scenario write nothing to this format: a run of one rank has no collectives";
+            let why =
+                "this scenario has nothing to write in this format: a run of one rank has no collectives";
             return Err(Error::Options(why.into()));
         }
         if many > 1 << 24 {
@@ -334,7 +335,7 @@ fn steps_for_size(options: &GenerateOptions, size: u64) -> Result<u64, Error> {
 }
 
 fn pilot_bytes(options: &GenerateOptions, steps: u64, folder: &Path) -> Result<u64, Error> {
-    // One rank tells the size of all, but alone it has no collectives.
+    // One rank shows the size of all, but alone it has no collectives.
     let ranks = match options.formats[0] {
         OutputFormat::Inspector => options.options.ranks,
         _ => Some(1),
@@ -444,7 +445,7 @@ impl<'a> Sink<'a> {
             emitter.emit(records);
             if let Some(stream) = stream {
                 emitter.sample(Some(block.reached));
-                // Those of kernels and of ops came in turn; writers want them by table.
+                // Rows of kernels and of ops alternate; writers need them by table.
                 emitter.trace.args.sort();
                 stream.append(&emitter.trace).map_err(|e| failed(target, &e))?;
                 emitter.clear();
@@ -455,7 +456,7 @@ impl<'a> Sink<'a> {
         .collect()
     }
 
-    /// Bytes of the first rank's file so far, where it is a stream.
+    /// Bytes of the first rank's file so far, if it is a stream.
     fn written(&self) -> u64 {
         self.streams.first().map_or(0, torch::FileWriter::written)
     }
@@ -531,7 +532,7 @@ impl<'a> Sink<'a> {
                     let bytes = write().map_err(|e| failed(&target, &e))?;
                     written.push((target, bytes));
                 }
-                // The allocator's record is no part of the simulated timeline; `generate` writes it.
+                // The allocator's record is not part of the simulated timeline; `generate` writes it.
                 OutputFormat::Snapshot => {}
             }
             let file = |(path, bytes)| GeneratedFile {
@@ -547,7 +548,7 @@ impl<'a> Sink<'a> {
     }
 }
 
-/// Does the same with every item on all cores; results keep their order.
+/// Runs `work` on every item on all cores; results keep their order.
 fn in_parallel<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
     if cores < 2 {

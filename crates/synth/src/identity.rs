@@ -7,7 +7,7 @@ use trace::{
 
 use crate::program::Program;
 
-/// Whose words a trace uses.
+/// Whose vocabulary a trace uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
     /// Kineto on ROCm: ops, annotations, Python frames, runtime calls.
@@ -17,14 +17,14 @@ pub enum Dialect {
     Rocprof,
 }
 
-/// Where a rank stands.
+/// The identity of a rank, and what differs on it.
 #[derive(Clone, Debug)]
 pub(crate) struct RankIdentity {
     pub scenario: String,
     pub seed: u64,
     pub rank: u32,
     pub ranks: u32,
-    /// The clock that monitors show; none when zero.
+    /// The clock that monitors show; zero: none.
     pub clock_mhz: f64,
     /// How many times more workgroups its kernels have.
     pub grid_factor: f64,

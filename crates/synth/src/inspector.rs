@@ -1,4 +1,4 @@
-//! The collectives of a rank as RCCL's Inspector writes them: one JSON object a line.
+//! The collectives of a rank as RCCL's Inspector writes them: one JSON object per line.
 
 use std::io::{self, BufWriter, Write};
 
@@ -32,14 +32,14 @@ fn bus_factor(name: &str, ranks: f64) -> f64 {
     }
 }
 
-/// Where a rank stands in its run.
+/// A rank's position in its run.
 pub(crate) struct Member<'a> {
     pub rank: u32,
     pub layout: &'a Layout,
     pub ranks_per_node: u32,
 }
 
-/// Writes the collectives of one rank; how many bytes. Communicators of a run have ids that follow from its seed.
+/// Writes the collectives of one rank; returns how many bytes. Communicator ids follow from the run's seed.
 pub(crate) fn write(trace: &Trace, to: impl Write, seed: u64, member: &Member<'_>) -> io::Result<u64> {
     let mut to = BufWriter::with_capacity(1 << 20, to);
     let collectives = &trace.collectives;

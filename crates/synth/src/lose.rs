@@ -1,4 +1,4 @@
-//! Kernels that run and that the profiler loses: `synth` leaves them out of the trace and tells in the truth.
+//! Kernels that the profiler loses: `synth` leaves them out of the trace and lists them in the truth.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
@@ -72,14 +72,14 @@ impl FromStr for Loss {
     }
 }
 
-/// What the profiler lost of one rank.
+/// What the profiler lost on one rank.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct LossTruth {
     /// Which kernels.
     pub kind: LossKind,
     /// The rank.
     pub rank: u32,
-    /// The stream, where one lost kernels.
+    /// The stream, if only one lost kernels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream: Option<u32>,
     /// Launches that miss some or all of their kernels.
@@ -106,7 +106,7 @@ struct Log {
     graphs: BTreeMap<i64, u32>,
 }
 
-/// Notes which kernels run, to choose from.
+/// Records which kernels run, to choose from.
 pub(crate) struct Survey {
     logs: Vec<Log>,
     clocks: Vec<Clock>,

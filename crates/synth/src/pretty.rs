@@ -1,4 +1,4 @@
-//! JSON for people and for programs: one line for each thing deep inside, so that long lists stay short.
+//! Readable JSON: one line for each deeply nested value, so that long lists stay short.
 
 use std::io::{self, Write};
 

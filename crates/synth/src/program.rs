@@ -44,7 +44,7 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// One of which nothing but its name is recorded.
+    /// A frame of which only the name is recorded.
     pub fn plain(kind: FrameKind, name: &str) -> Self {
         Self { kind, name: name.into(), dims: None, types: None, collective: None }
     }
@@ -69,16 +69,16 @@ pub(crate) struct Kernel {
     pub outliers: Option<(u64, f64)>,
     pub mark: Mark,
     pub communicates: bool,
-    /// The clock decides how long it takes.
+    /// Its time depends on the clock.
     pub clocked: bool,
-    /// It takes as long as the rank's experts have tokens.
+    /// Its time is proportional to the tokens that the rank's experts have.
     pub expert: bool,
-    /// Share of its time that the clock costs, and of the rest that rounds of workgroups cost that are not full.
+    /// Share of its time lost to the clock, and share of the rest lost to partial rounds of workgroups.
     pub lost_to_clock: f64,
     pub lost_to_rounds: f64,
 }
 
-/// Number of a truth plus one; zero is none.
+/// Number of a truth plus one; zero: none.
 pub(crate) type Mark = u16;
 
 /// A stream: GPU of the rank and the stream's number.
@@ -231,7 +231,7 @@ pub(crate) enum Instr {
         api: u32,
         ns: f64,
         mark: Mark,
-        /// What it waits for comes from another stage.
+        /// It waits for data from another stage.
         stage: bool,
     },
     Alloc {
@@ -290,7 +290,7 @@ pub(crate) enum Node {
 /// One kind of step: what each thread does.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
-    /// By pipeline stage, then by thread; one stage stands for all where they do the same.
+    /// By pipeline stage, then by thread; a single stage stands for all if they do the same.
     stages: Vec<Vec<Vec<Instr>>>,
     pub kernels: u64,
     /// Mean time of what each stage computes.

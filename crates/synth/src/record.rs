@@ -2,7 +2,7 @@
 
 use crate::ranks::Met;
 
-/// What a runtime call was about.
+/// The subject of a runtime call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Detail {
     None,
@@ -15,7 +15,7 @@ pub(crate) enum Detail {
     Graph { graph: u32 },
 }
 
-/// One happening. Times are true nanoseconds since the run began.
+/// One record. Times are true nanoseconds since the run began.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Record {
     /// A frame begins; `external` numbers ops and annotations.

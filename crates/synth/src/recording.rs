@@ -1,4 +1,4 @@
-//! What the profiler recorded of a run, and what an analysis of it must find.
+//! What the profiler recorded in a run, and what an analysis of it must find.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ pub struct Recording {
     /// The process id that every rank shows, as programs in containers do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<i64>,
-    /// Whether a recording says which rank it is of.
+    /// Whether a recording names its rank.
     pub rank_labels: bool,
 }
 
@@ -45,7 +45,7 @@ pub enum AnnotationLanes {
     Gpu,
 }
 
-/// What an analysis of the run must say, known because the run was made that way.
+/// What an analysis of the run must report, known because the run was made that way.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Expected {

@@ -23,25 +23,25 @@ use crate::truth::{Injected, Tally, Truth};
 /// How a scenario is run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// Everything random follows from it.
+    /// Determines everything random.
     pub seed: u64,
     /// Kernels whose name contains the pattern take this many times as long.
     pub scale: Vec<(String, f64)>,
-    /// At least so many kernels per rank, ending with a whole step.
+    /// At least this many kernels per rank, ending with a whole step.
     pub kernels: Option<u64>,
-    /// So many steps.
+    /// Number of steps.
     pub steps: Option<u64>,
-    /// So many ranks.
+    /// Number of ranks.
     pub ranks: Option<u32>,
-    /// Python frames, in torch's words only.
+    /// Python frames, only in the torch dialect.
     pub stacks: bool,
     /// How graphs run.
     pub graphs: GraphMode,
-    /// Whose words to use.
+    /// Whose vocabulary to use.
     pub dialect: Dialect,
-    /// Kernels that run and that the profiler loses.
+    /// Kernels that run but that the profiler loses.
     pub lose: Vec<Loss>,
-    /// Sizes of process groups, where not the scenario's.
+    /// Sizes of process groups, if not the scenario's.
     pub parallel: Parallelism,
     /// What is wrong with the ranks.
     pub faults: Faults,
@@ -79,7 +79,7 @@ pub struct Run {
 pub struct Simulation {
     /// One per rank.
     pub runs: Vec<Run>,
-    /// What is true of it.
+    /// The truth about it.
     pub truth: Truth,
 }
 
@@ -109,7 +109,7 @@ pub fn simulate(scenario: &Scenario, options: &Options) -> Result<Simulation, Er
 /// A stretch of a run: the log of every rank.
 pub(crate) struct Block<'a> {
     pub records: &'a [Vec<Record>],
-    /// True time that no rank's main thread will go back behind.
+    /// True time before which no rank's main thread will act again.
     pub reached: i64,
 }
 
@@ -122,7 +122,7 @@ pub(crate) struct Prepared<'a> {
     pub steps: u64,
     scale: Vec<f64>,
     faults: Resolved,
-    /// Happenings per block.
+    /// Records per block.
     pub block: usize,
 }
 
@@ -225,7 +225,7 @@ impl<'a> Prepared<'a> {
         )
     }
 
-    /// Runs all steps, or until `on_block` says that it is enough; gives what is true of the run.
+    /// Runs all steps, or until `on_block` says that it is enough; returns the truth about the run.
     pub(crate) fn drive(
         &self,
         mut on_block: impl FnMut(Block<'_>) -> Result<bool, Error>,
@@ -285,7 +285,7 @@ impl<'a> Prepared<'a> {
         compile_with(self.scenario, self.options.graphs, Some(truth), &self.program.layout, &self.faults)
     }
 
-    /// Runs all steps again, block by block, when what is true of the run is known already.
+    /// Runs all steps again, block by block, when the truth about the run is already known.
     pub(crate) fn repeat(
         &self,
         steps: u64,
@@ -317,7 +317,7 @@ impl<'a> Prepared<'a> {
         (self.steps / round).saturating_mul(of(round)).saturating_add(of(self.steps % round))
     }
 
-    /// Which kernels the profiler loses. A run of its own tells what there is to lose.
+    /// Which kernels the profiler loses. A separate run shows what can be lost.
     fn choose_lost(&self, clocks: &[Clock]) -> Result<Lost, Error> {
         if self.options.lose.is_empty() {
             return Ok(Lost::default());
@@ -333,7 +333,7 @@ impl<'a> Prepared<'a> {
         survey.choose(&self.options.lose, &self.program, self.options.seed)
     }
 
-    /// Runs the steps before the recording began and forgets what they did; gives their number.
+    /// Runs the steps before the recording began and discards their records; returns their number.
     fn skip_unrecorded(&self, engine: &mut Engine<'_>) -> Result<u64, Error> {
         let steps = self.scenario.recording.unrecorded_steps.min(self.steps.saturating_sub(1));
         if steps > 0 {

@@ -54,12 +54,12 @@ const BUILTIN: &[(&str, &str)] = &[
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// What it is called; part of file names.
+    /// Its name; part of file names.
     pub name: String,
     /// One sentence about it.
     #[serde(default)]
     pub description: String,
-    /// How many steps run when no size is asked for.
+    /// How many steps run if no size is given.
     pub steps: u64,
     /// The machine and what calls cost on it.
     #[serde(default)]
@@ -73,7 +73,7 @@ pub struct Scenario {
     /// What the profiler kept of it.
     #[serde(default)]
     pub recording: Recording,
-    /// What an analysis must say of it.
+    /// What an analysis must report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<Expected>,
     /// Kernels by short name.
@@ -85,7 +85,7 @@ pub struct Scenario {
     /// The steps, taken in turn until the run is long enough.
     #[serde(rename = "step")]
     pub pattern: Vec<StepSpec>,
-    /// What is wrong on purpose. Actions and kernels refer to these by `truth = "id"`.
+    /// Injected faults. Actions and kernels refer to these by `truth = "id"`.
     #[serde(default, rename = "truth", skip_serializing_if = "Vec::is_empty")]
     pub truths: Vec<TruthSpec>,
 }
@@ -186,7 +186,7 @@ impl Default for Machine {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Ranks {
-    /// How many, when not asked otherwise.
+    /// How many, by default.
     pub count: u32,
     /// Clock offset of each rank; the list repeats.
     pub clock_offset_us: Vec<f64>,
@@ -291,13 +291,13 @@ pub struct KernelSpec {
     /// Scratch bytes.
     #[serde(default)]
     pub scratch: u32,
-    /// It computes experts: it takes as long as the rank's experts have tokens.
+    /// It computes experts: its time is proportional to the tokens that the rank's experts have.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub expert: bool,
-    /// Memory bounds it: it takes as long at any clock.
+    /// It is memory bound: the clock does not change its time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub memory_bound: bool,
-    /// `mean_us` is what it would take if workgroups filled every round; it takes as long as whole rounds do.
+    /// `mean_us` is its time if workgroups filled every round; it takes as long as whole rounds do.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub whole_rounds: bool,
     /// Mean values of hardware counters per dispatch.
@@ -306,7 +306,7 @@ pub struct KernelSpec {
     /// The first call of a rank takes this many times longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_call_factor: Option<f64>,
-    /// Every so many calls one takes `outlier_factor` times longer.
+    /// One in this many calls takes `outlier_factor` times longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outlier_every: Option<u32>,
     /// How much longer an outlier takes.
@@ -371,7 +371,7 @@ fn once() -> u32 {
     1
 }
 
-/// Something wrong on purpose.
+/// An injected fault.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TruthSpec {
@@ -418,7 +418,7 @@ pub enum Action {
     Launch(Launch),
     /// Works on the host.
     Host(Host),
-    /// Calls the runtime for nothing that the GPU sees.
+    /// Makes a runtime call that does not affect the GPU.
     Api(Api),
     /// Copies memory.
     Copy(Copy),
@@ -472,7 +472,7 @@ action! {
         #[serde(default, skip_serializing_if = "Vec::is_empty")] frames: Vec<String>,
         /// `Input Dims` of the op, as JSON.
         #[serde(default, skip_serializing_if = "Option::is_none")] dims: Option<String>,
-        /// Type of all inputs, as torch writes it; not recorded where none is given.
+        /// Type of all inputs, as torch writes it; not recorded if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")] dtype: Option<String>,
         /// The launching call.
         #[serde(default, skip_serializing_if = "Option::is_none")] api: Option<String>,
@@ -482,7 +482,7 @@ action! {
         #[serde(default)] gpu: u32,
         /// How many in a row.
         #[serde(default = "once")] times: u32,
-        /// Host time before the launch, besides Python frames.
+        /// Host time before the launch, in addition to Python frames.
         #[serde(default)] host_us: f64,
         /// The truth this is.
         #[serde(default, skip_serializing_if = "Option::is_none")] truth: Option<Spanned<String>>,
@@ -521,7 +521,7 @@ action! {
         bytes: u64,
         /// What kind of host memory.
         #[serde(default)] memory: HostMemory,
-        /// Bandwidth, when not the machine's.
+        /// Bandwidth, if not the machine's.
         #[serde(default, skip_serializing_if = "Option::is_none")] gbps: Option<f64>,
         /// Stream.
         #[serde(default)] stream: u32,
@@ -675,7 +675,7 @@ action! {
         #[serde(default)] stream: u32,
         /// GPU of the graph launch.
         #[serde(default)] gpu: u32,
-        /// What the capture is called: `capture_32_DECODE`.
+        /// Name of the capture: `capture_32_DECODE`.
         #[serde(default, skip_serializing_if = "Option::is_none")] capture: Option<String>,
     }
 }
@@ -713,7 +713,7 @@ impl Scenario {
         }
     }
 
-    /// Reads a scenario and checks that it makes sense.
+    /// Reads a scenario and checks that it is valid.
     pub fn from_toml(text: &str) -> Result<Self, Error> {
         let scenario: Scenario = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(1, |span| line_of(text, span.start));

@@ -1,4 +1,4 @@
-//! The known truth of a simulated run, written as `truth.json` beside the data.
+//! The known truth of a simulated run, written as `truth.json` next to the data.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::record::{Detail, Record};
 use crate::recording::Expected;
 use crate::snapshot::MemoryTruth;
 
-/// What is true of a run.
+/// The truth about a run.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct Truth {
     /// Version of this layout.
@@ -28,25 +28,25 @@ pub struct Truth {
     pub span_ns: i64,
     /// The rank that came last to most collectives, when one did.
     pub straggler: Option<u32>,
-    /// What is wrong on purpose, per rank.
+    /// Injected faults, per rank.
     pub injected: Vec<Injected>,
-    /// What ran and is not in the trace, per rank.
+    /// What ran but is not in the trace, per rank.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<LossTruth>,
-    /// What an analysis must say, where the scenario knows.
+    /// What an analysis must report, if the scenario says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<Expected>,
-    /// What is true across ranks, where there are several.
+    /// The truth across ranks, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub across_ranks: Option<RanksTruth>,
     /// Each rank.
     pub ranks: Vec<RankTruth>,
-    /// The memory of each rank, where snapshots were written.
+    /// The memory of each rank, if snapshots were written.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub memory: Vec<MemoryTruth>,
 }
 
-/// Something wrong on purpose, on one rank.
+/// An injected fault on one rank.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct Injected {
     /// Its name in the scenario.
@@ -65,13 +65,13 @@ pub struct Injected {
     pub start_ns: i64,
     /// Last time, on the rank's clock.
     pub end_ns: i64,
-    /// Time that its happenings took, or took too much.
+    /// Time that its occurrences took, or took too much.
     pub magnitude_ns: i64,
     /// How much shorter the whole run is without it, from running it again without.
     pub gain_ns: Option<i64>,
 }
 
-/// What is true of one rank. Times are on the rank's clock.
+/// The truth about one rank. Times are on the rank's clock.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct RankTruth {
     /// The rank.
@@ -112,25 +112,25 @@ pub struct RankTruth {
     pub calls: u64,
     /// Idle time between the first and the last GPU work.
     pub idle: IdleTruth,
-    /// What the clock and rounds of workgroups cost, where the scenario sets either.
+    /// What the clock and rounds of workgroups cost, if the scenario sets either.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub efficiency: Option<EfficiencyTruth>,
-    /// GPU work by stage, where the scenario's steps have one.
+    /// GPU work by stage, if the scenario's steps have stages.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageTruth>,
     /// Kernels by name.
     pub kernels: Vec<KernelTruth>,
 }
 
-/// Time between the first and the last GPU work of a rank in which none of its GPUs runs anything, and where the
-/// host was meanwhile. The rest of it is host time outside these.
+/// Time between the first and the last GPU work of a rank in which none of its GPUs runs anything, and where
+/// the host was meanwhile. The rest is host time outside these calls and frames.
 #[derive(Clone, Copy, Debug, Default, Serialize, PartialEq)]
 pub struct IdleTruth {
     /// Start of the first kernel or copy.
     pub first_work_ns: i64,
     /// End of the last kernel or copy.
     pub last_work_ns: i64,
-    /// All of it.
+    /// Total idle time.
     pub total_ns: i64,
     /// While a thread was in a call that launches work and does not wait for it.
     pub in_launch_calls_ns: i64,
@@ -147,11 +147,11 @@ pub struct IdleTruth {
 pub struct EfficiencyTruth {
     /// What the clock costs.
     pub clock_ns: i64,
-    /// Of the rest, what rounds of workgroups cost that are not full.
+    /// What partial rounds of workgroups cost, of the rest.
     pub quantisation_ns: i64,
 }
 
-/// What is true of one stage on one rank.
+/// The truth about one stage on one rank.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct StageTruth {
     /// The stage.
@@ -162,7 +162,7 @@ pub struct StageTruth {
     pub total_ns: i64,
 }
 
-/// What is true of one kernel on one rank.
+/// The truth about one kernel on one rank.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct KernelTruth {
     /// Short name in the scenario.
@@ -413,7 +413,7 @@ impl Intervals {
         self.0.iter().map(|(start, end)| end - start).sum()
     }
 
-    /// What lies between merged intervals.
+    /// The gaps between merged intervals.
     fn gaps(&self) -> Self {
         Self(self.0.windows(2).map(|pair| (pair[0].1, pair[1].0)).collect())
     }

@@ -63,7 +63,7 @@ fn the_gpu_is_idle_while_the_host_tokenises() {
     assert_eq!(frames.len() as u64, truth.count);
     let waiting: i64 = frames.iter().map(|f| idle(trace, *f)).sum();
     assert_eq!(waiting, truth.magnitude_ns);
-    // All but the last step's, after which nothing comes.
+    // All but that of the last step, which nothing follows.
     assert!(truth.gain_ns.unwrap() >= truth.magnitude_ns * 9 / 10, "{truth:?}");
 }
 

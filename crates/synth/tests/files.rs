@@ -212,7 +212,7 @@ fn jax_profiles_read_back_as_they_were() {
         assert_eq!(ingest::detect(path).unwrap(), ingest::Format::Xplane);
         let (back, truth) = (read(path), simulated(name, Dialect::Torch));
         assert_eq!(back.sources[0].rank, Some(0), "{name}");
-        // The profiler says which work was replayed, and nothing of the rest.
+        // The profiler records which work was replayed, and nothing about the rest.
         let of = |trace: &Trace| -> Vec<_> {
             let replayed = |row: KernelRow| {
                 let replayed = row.8 == trace::Graph::Replayed;
@@ -309,7 +309,7 @@ fn rocprofv3_and_rocpd_files_read_back_as_they_were() {
     }
 }
 
-/// Kernels with their shapes, calls and streams, and all that is timed besides them.
+/// Kernels with their shapes, calls and streams, and everything else that has a time.
 fn of_rpd(trace: &Trace) -> Vec<String> {
     let text = |id| trace.strings.get(id);
     let call = |row: RowRef| {

@@ -22,7 +22,7 @@ fn straggler(text: &str) -> Options {
     Options { faults: Faults { stragglers, ..Faults::default() }, ..Options::default() }
 }
 
-/// The reading of a rank's clock at a moment of true time, from what the truth says of it.
+/// The reading of a rank's clock at a moment of true time, according to the truth.
 fn shown(simulation: &Simulation, rank: u32, true_ns: i64) -> f64 {
     // Runs begin at a reading that is the same for all ranks: that of a clock that is not off.
     const BEGIN: f64 = 63_855_948_165_371.0;
@@ -44,7 +44,7 @@ fn met(trace: &Trace) -> BTreeMap<(String, bool, i64), (i64, i64)> {
         .collect()
 }
 
-/// Checks every collective of the truth against the records of its ranks; gives how many were checked.
+/// Checks every collective of the truth against the records of its ranks; returns how many were checked.
 fn check_collectives(simulation: &Simulation) -> usize {
     let records: Vec<_> = simulation.runs.iter().map(|run| met(&run.trace)).collect();
     let mut checked = 0;
@@ -245,7 +245,7 @@ fn experts_take_as_long_as_they_have_tokens() {
     for group in experts.load.chunks(4) {
         assert!((group.iter().sum::<f64>() - 4.0).abs() < 1e-9);
     }
-    // What one rank sends to another the other receives: by what torch records of dispatch and combine.
+    // What one rank sends, another receives: torch records both for dispatch and combine.
     let sent: i64 = simulation.runs[..4].iter().map(|run| bytes(&run.trace)).sum();
     let usual: i64 = balanced.runs[..4].iter().map(|run| bytes(&run.trace)).sum();
     assert!((sent - usual).abs() <= usual / 1000);

@@ -1,4 +1,4 @@
-//! Scenario files: what is wrong with one is said with its key and line.
+//! Scenario files: errors name the key and the line.
 
 use rocm_perf_synth::{Options, Scenario, simulate};
 

@@ -85,7 +85,7 @@ fn scaling_a_kernel_changes_only_what_follows() {
         let (before, after) = (durations(&a.trace, "Cijk"), durations(&b.trace, "Cijk"));
         assert_eq!(before.len(), after.len());
         assert!(before.iter().zip(&after).all(|(x, y)| (x - 2 * y).abs() <= 3), "exactly half as long");
-        // Host calls cost what they cost before, but for those that wait.
+        // Host calls cost the same as before, except those that wait.
         let calls = |trace: &Trace| -> Vec<i64> {
             let id = trace.strings.find("hipExtModuleLaunchKernel").unwrap();
             trace.regions.rows().filter(|r| r.name == id).map(|r| r.end - r.start).collect()
@@ -94,7 +94,7 @@ fn scaling_a_kernel_changes_only_what_follows() {
         assert!(off.unwrap() <= 1, "clock drift may move a nanosecond");
     }
     assert!(scaled.truth.span_ns < plain.truth.span_ns * 7 / 10);
-    // The transfer of a collective is drawn for itself: the last to come waits as long as before.
+    // Each collective's transfer is drawn separately: the last to come waits as long as before.
     let own_time = |simulation: &Simulation| -> Vec<i64> {
         let mut shortest: BTreeMap<i64, i64> = BTreeMap::new();
         for run in &simulation.runs {

@@ -1,4 +1,4 @@
-//! What a caching allocator recorded of itself: its events, and the segments and blocks it held at the end.
+//! What a caching allocator recorded about itself: its events, and the segments and blocks at the end.
 
 use crate::columns::{Remap, Remapping, table};
 use crate::ids::{AgentId, OptI64, ProcessId, StackId, StrId, StreamId};
@@ -22,16 +22,16 @@ pub enum AllocatorAction {
     SegmentMap,
     /// Unmapped a part of an expandable segment.
     SegmentUnmap,
-    /// Could not find the memory that was asked for.
+    /// Could not find the requested memory.
     OutOfMemory,
     /// The snapshot was taken.
     Snapshot,
-    /// Something that we do not know.
+    /// Unknown.
     Other,
 }
 
 impl AllocatorAction {
-    /// torch's words for the known actions.
+    /// torch's names for the known actions.
     const NAMES: [(&'static str, AllocatorAction); 9] = [
         ("alloc", AllocatorAction::Alloc),
         ("free_requested", AllocatorAction::FreeRequested),
@@ -50,14 +50,14 @@ impl AllocatorAction {
         known.map_or(AllocatorAction::Other, |(_, action)| *action)
     }
 
-    /// torch's word for it.
+    /// torch's name for it.
     pub fn name(self) -> &'static str {
         let known = Self::NAMES.iter().find(|(_, action)| *action == self);
         known.map_or("other", |(name, _)| name)
     }
 }
 
-/// What a block was when the snapshot was taken.
+/// State of a block when the snapshot was taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum BlockState {
@@ -80,7 +80,7 @@ impl BlockState {
         }
     }
 
-    /// torch's word for it.
+    /// torch's name for it.
     pub fn name(self) -> &'static str {
         match self {
             BlockState::Free => "inactive",
@@ -103,21 +103,21 @@ impl Remap for BlockState {
 }
 
 table! {
-    /// What an allocator did, in the order of time.
+    /// Actions of an allocator, in time order.
     AllocatorEvents of
-    /// One thing that an allocator did.
+    /// One action of an allocator.
     AllocatorEvent {
         /// What it did.
         action: AllocatorAction,
         /// When.
         start: i64,
-        /// The same moment.
+        /// Same as `start`.
         end: i64,
         /// Address of the block or segment, as a bit pattern.
         address: OptI64,
-        /// Bytes asked for, or of the segment.
+        /// Bytes requested, or of the segment.
         bytes: OptI64,
-        /// Bytes that the device had left when there was no memory.
+        /// Bytes free on the device when memory ran out.
         device_free: OptI64,
         /// The process.
         process: ProcessId,
@@ -161,7 +161,7 @@ table! {
         address: i64,
         /// Its size.
         bytes: i64,
-        /// Bytes that the program asked for.
+        /// Bytes that the program requested.
         requested: OptI64,
         /// Held or free.
         state: BlockState,
@@ -173,7 +173,7 @@ table! {
         agent: AgentId,
         /// HIP stream.
         stream: StreamId,
-        /// Where in the program it was allocated, when recorded.
+        /// Where in the program it was allocated, if recorded.
         stack: StackId,
     }
 }
@@ -185,7 +185,7 @@ pub struct Frame {
     pub name: StrId,
     /// File.
     pub file: StrId,
-    /// Line; zero: not known.
+    /// Line; zero: unknown.
     pub line: u32,
 }
 
@@ -198,17 +198,17 @@ pub struct Stacks {
 }
 
 impl Stacks {
-    /// Stacks of distinct frames; `ends[i]` is where the numbers of stack `i` end.
+    /// Builds stacks from distinct frames; `ends[i]` is where the numbers of stack `i` end.
     pub fn new(frames: Vec<Frame>, numbers: Vec<u32>, ends: Vec<u32>) -> Self {
         Self { frames, numbers, ends }
     }
 
-    /// How many there are.
+    /// Number of stacks.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no stacks.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -222,7 +222,7 @@ impl Stacks {
         self.numbers[range.unwrap_or(0..0)].iter().map(|&frame| self.frames[frame as usize])
     }
 
-    /// Adds the stacks of another trace, whose ids are carried over.
+    /// Adds the stacks of another trace, with their ids remapped.
     pub(crate) fn append(&mut self, other: Self, by: &Remapping) {
         let (frames, numbers) = (self.frames.len() as u32, self.numbers.len() as u32);
         let carried =

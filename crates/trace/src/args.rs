@@ -1,4 +1,4 @@
-//! Arguments of calls and events, as far as they were asked for.
+//! Arguments of calls and events, as far as requested.
 
 use crate::columns::{order_by, table};
 use crate::ids::StrId;
@@ -13,7 +13,7 @@ table! {
         owner: RowRef,
         /// Its place among the owner's arguments.
         position: u32,
-        /// C++ type, when the source says.
+        /// C++ type, if the source has it.
         ty: StrId,
         /// Name or key.
         name: StrId,

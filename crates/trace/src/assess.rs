@@ -1,4 +1,4 @@
-//! The checks that any trace gets, whatever it was read from.
+//! The checks that every trace gets, whatever its format.
 
 use rayon::join;
 
@@ -24,7 +24,7 @@ fn check(id: &'static str, status: Status, value: f64, message: impl Into<String
 }
 
 fn contents(trace: &Trace) -> Option<Check> {
-    // A snapshot of an allocator and a list of collectives have no kernels to miss.
+    // A snapshot of an allocator or a list of collectives is not expected to have kernels.
     let others = trace.allocator_events.len() + trace.allocator_segments.len() + trace.collectives.len();
     if !trace.kernels.is_empty() || others > 0 {
         return None;
@@ -64,7 +64,7 @@ fn clock(trace: &Trace) -> Option<Check> {
     let zeros = |start: &[i64]| start.iter().filter(|s| **s == 0).count();
     let (k, c, r) = (&trace.kernels, &trace.memory_copies, &trace.regions);
     let wrong = backwards(&k.start, &k.end) + backwards(&c.start, &c.end) + backwards(&r.start, &r.end);
-    // A run's own clock may start at zero; many zeros are timestamps that were never filled in.
+    // A run's own clock may start at zero; many zeros are timestamps that were never set.
     let unset = zeros(&k.start) + zeros(&c.start) + zeros(&r.start);
     if wrong > 0 {
         let message = format!("{wrong} rows end before they start; their durations count as negative");

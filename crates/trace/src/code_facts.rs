@@ -1,4 +1,4 @@
-//! What other tools found out about the code of kernels: memory accesses by source line, and the code itself.
+//! Results of other tools about the code of kernels: memory accesses by source line, and the code itself.
 
 use crate::health::Health;
 
@@ -13,9 +13,9 @@ pub struct CodeFacts {
     pub accesses: Vec<SourceAccess>,
     /// Kernels whose code is listed.
     pub listings: Vec<CodeListing>,
-    /// Bytes of a cache line, as the tool assumed them.
+    /// Bytes of a cache line, as assumed by the tool.
     pub cache_line_bytes: Option<u64>,
-    /// What is known to be missing.
+    /// Known gaps and problems.
     pub health: Health,
 }
 
@@ -24,7 +24,7 @@ pub struct CodeFacts {
 pub struct SourceAccess {
     /// The kernel.
     pub kernel: String,
-    /// Its dispatch, when the tool knows it.
+    /// Its dispatch, if the tool knows it.
     pub dispatch: Option<i64>,
     /// `file:line`
     pub source: String,
@@ -32,24 +32,24 @@ pub struct SourceAccess {
     pub column: Option<u64>,
     /// The line's text.
     pub code: String,
-    /// `read`, `write` or `read/write`, in the tool's words.
+    /// `read`, `write` or `read/write`, as the tool names it.
     pub kind: String,
     /// How often waves executed it.
     pub executions: u64,
-    /// Bytes that each lane asks for.
+    /// Bytes that each lane accesses.
     pub bytes: Option<u64>,
     /// The machine instruction.
     pub instruction: String,
-    /// What it did.
+    /// Its effect.
     pub effect: AccessEffect,
 }
 
-/// What an access costs beyond what it must.
+/// What an access costs beyond the minimum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessEffect {
     /// Global memory.
     CacheLines {
-        /// Cache lines that hold as many bytes as were asked for.
+        /// Cache lines needed for the requested bytes.
         needed: u64,
         /// Cache lines that were touched.
         used: u64,
@@ -71,6 +71,6 @@ pub struct CodeListing {
     pub kernel: String,
     /// Its machine instructions in order.
     pub instructions: Vec<String>,
-    /// Source lines behind them: `file:line` and text, which may be empty.
+    /// Their source lines: `file:line` and text, which may be empty.
     pub lines: Vec<(String, String)>,
 }

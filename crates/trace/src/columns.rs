@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::ids::{ShapeId, StrId};
 
-/// How ids of one trace become ids of another when the first is appended to the second.
+/// How ids of one trace map to ids of another when the first is appended to the second.
 #[derive(Default)]
 pub struct Remapping {
     /// New id of each old string.
@@ -54,11 +54,11 @@ pub trait Permute {
     fn permute(&mut self, order: &[u32]);
 }
 
-/// Rows that one thread takes at least: fewer are done before another thread wakes up.
+/// Minimum rows per thread: fewer are done before another thread wakes up.
 pub(crate) const ROWS_AT_ONCE: usize = 1 << 14;
 
-/// A column that begins with one value. All threads fill it: the system hands out each page when it is first written to, and that
-/// takes longer than writing.
+/// A column filled with one value. All threads fill it: the system provides each page when it is first
+/// written, which takes longer than writing.
 pub fn filled<T: Send>(count: usize, value: impl Fn() -> T + Send + Sync) -> Vec<T> {
     (0..count).into_par_iter().with_min_len(ROWS_AT_ONCE).map(|_| value()).collect()
 }
@@ -77,7 +77,7 @@ pub(crate) fn time_order(start: &[i64], end: &[i64]) -> Option<Vec<u32>> {
     order_by(start.len(), |i| (start[i], end[i]))
 }
 
-/// The order that sorts rows by a key, rows with equal keys as they are, or `None` when they already are.
+/// The order that sorts rows by a key, stable, or `None` if they already are.
 pub(crate) fn order_by<K: Ord>(rows: usize, key: impl Fn(usize) -> K + Sync) -> Option<Vec<u32>> {
     let is_sorted = |from: usize, to: usize| (from.max(1)..to).all(|i| key(i - 1) <= key(i));
     let parts = rows.div_ceil(ROWS_AT_ONCE);
@@ -93,7 +93,7 @@ pub(crate) fn order_by<K: Ord>(rows: usize, key: impl Fn(usize) -> K + Sync) -> 
 /// Declares a row type and its struct-of-arrays table.
 ///
 /// `table!(Kernels of Kernel { name: StrId, … })` gives `Kernels { pub name: Vec<StrId>, … }` with
-/// `push`, `get`, `len`, `append` and `reorder`. A column may stay empty when a reader was not asked
+/// `push`, `get`, `len`, `append` and `reorder`. A column may stay empty if a reader was not asked
 /// for it, but `push` always fills all of them.
 macro_rules! table {
     ($(#[$tdoc:meta])* $table:ident of $(#[$rdoc:meta])* $row:ident { $($(#[$doc:meta])* $col:ident : $ty:ty,)* }) => {
@@ -118,7 +118,7 @@ macro_rules! table {
                 $row { $($col: self.$col[i],)* }
             }
 
-            /// How many rows there are.
+            /// Number of rows.
             #[inline]
             pub fn len(&self) -> usize {
                 [$(self.$col.len(),)*][0]
@@ -139,7 +139,7 @@ macro_rules! table {
                 $(self.$col.reserve(more);)*
             }
 
-            /// Adds another trace's rows, with ids carried over.
+            /// Adds another trace's rows, with their ids remapped.
             pub fn append(&mut self, other: Self, by: &$crate::columns::Remapping) {
                 $(
                     if self.$col.is_empty() && self.$col.capacity() < other.$col.len() {

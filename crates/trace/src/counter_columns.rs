@@ -1,35 +1,35 @@
-//! Counters as columns: one value per kernel, for sources that hold hundreds of counters of every dispatch.
+//! Counters as columns: one value per kernel, for sources with hundreds of counters per dispatch.
 
 use crate::columns::{Permute, Remap, Remapping};
 use crate::ids::StrId;
 
-/// One counter of one pass; its values stand in the order of the `kernels` table.
+/// One counter of one pass; its values are in the order of the `kernels` table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CounterColumn {
     /// `SQ_WAVES`, `TCC_HIT_sum`, `TCC_HIT[3]` …
     pub counter: StrId,
-    /// The level pass it was collected in (`SQ_LEVEL_WAVES`), where counters of several passes share a name.
+    /// The level pass it was collected in (`SQ_LEVEL_WAVES`), if counters of several passes share a name.
     pub pass: StrId,
-    /// One value per kernel; NaN where there is none.
+    /// One value per kernel; NaN if there is none.
     pub values: Vec<f64>,
 }
 
-/// The wide form of `counters`: a reader fills the one or the other.
+/// The wide form of `counters`: a reader fills one or the other.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CounterColumns {
-    /// Nanoseconds of each kernel where passes were averaged, which leaves fractions; else empty.
+    /// Nanoseconds of each kernel if passes were averaged, which gives fractions; else empty.
     pub duration: Vec<f64>,
     /// All columns.
     pub columns: Vec<CounterColumn>,
 }
 
 impl CounterColumns {
-    /// Whether there is none.
+    /// Whether there are no columns.
     pub fn is_empty(&self) -> bool {
         self.columns.is_empty() && self.duration.is_empty()
     }
 
-    /// Adds those of another trace, whose kernels come behind `kernels` others.
+    /// Adds the columns of another trace, whose kernels come after `kernels` others.
     pub(crate) fn append(&mut self, other: Self, kernels: usize, more: usize, by: &Remapping) {
         if self.is_empty() && other.is_empty() {
             return;
@@ -54,7 +54,7 @@ impl CounterColumns {
         self.pad(kernels + more);
     }
 
-    /// Gives every column a value for each of `kernels`.
+    /// Pads every column to `kernels` values.
     fn pad(&mut self, kernels: usize) {
         for column in &mut self.columns {
             column.values.resize(kernels, f64::NAN);

@@ -6,22 +6,22 @@ use crate::ids::{AgentId, CounterId, OptI64, ProcessId, StrId};
 use crate::links::RowRef;
 use crate::trace::Trace;
 
-/// What a counter is.
+/// Definition of a counter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CounterKind {
     /// `SQ_WAVES`, `TCC_HIT_sum` …
     pub name: StrId,
-    /// Text of the vendor.
+    /// The vendor's description.
     pub description: StrId,
     /// Hardware block.
     pub block: StrId,
     /// Formula of a derived counter.
     pub expression: StrId,
-    /// Unit, when given.
+    /// Unit, if known.
     pub unit: StrId,
     /// The process that collected it.
     pub process: ProcessId,
-    /// The GPU it was collected on, when the source ties the two.
+    /// The GPU it was collected on, if the source links the two.
     pub agent: AgentId,
 }
 
@@ -38,16 +38,16 @@ table! {
         value: f64,
         /// Replay or collection pass it came from.
         pass: OptI64,
-        /// XCC, where recorded.
+        /// XCC, if recorded.
         xcc: OptI64,
-        /// Shader engine, where recorded.
+        /// Shader engine, if recorded.
         shader_engine: OptI64,
-        /// Instance, where recorded.
+        /// Instance, if recorded.
         instance: OptI64,
     }
 }
 
-/// How the instances of a counter (XCCs, shader engines, channels) become one value.
+/// How to combine the instances of a counter (XCCs, shader engines, channels) into one value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Aggregate {
     /// Added, as the profiler does.
@@ -62,8 +62,8 @@ pub enum Aggregate {
 }
 
 impl Trace {
-    /// Puts one row in the place of all instances of a counter of a dispatch. What adds instances up afterwards finds
-    /// the value that was asked for; values of single channels are gone.
+    /// Replaces all instances of a counter of a dispatch by one row. Code that adds up instances afterwards
+    /// gets this value; values of single channels are gone.
     pub fn aggregate_counters(&mut self, how: Aggregate) {
         let rows = &self.counters;
         let mut place: Map<(RowRef, CounterId, OptI64), usize> = Map::default();

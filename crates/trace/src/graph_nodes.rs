@@ -1,10 +1,10 @@
-//! Which node of which graph a replayed kernel or copy was, where the source numbers them.
+//! Graph nodes of replayed kernels and copies, if the source numbers them.
 
 use crate::columns::table;
 use crate::links::RowRef;
 
 table! {
-    /// Nodes of graphs, sorted by row. Work that no graph replayed has none.
+    /// Graph nodes, sorted by row. Work outside graphs has none.
     GraphNodes of
     /// One replayed kernel or copy.
     GraphNode {
@@ -24,7 +24,7 @@ impl GraphNodes {
         Some(self.get(place))
     }
 
-    /// Puts nodes in the order of their rows.
+    /// Sorts nodes by row.
     pub(crate) fn sort(&mut self) {
         if !self.row.is_sorted() {
             let mut order: Vec<u32> = (0..self.len() as u32).collect();

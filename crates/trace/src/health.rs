@@ -1,9 +1,9 @@
 //! Trace health: what is known to be missing, damaged or doubtful, computed once and shown everywhere.
 
-/// How bad it is.
+/// Severity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
-    /// As it should be.
+    /// No problem.
     #[default]
     Pass,
     /// Usable, with a caveat.
@@ -23,14 +23,14 @@ impl Status {
     }
 }
 
-/// One thing that was looked at.
+/// One health check.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
     /// Stable name: `coverage`, `truncated`, `lost_events` …
     pub id: &'static str,
-    /// How bad.
+    /// Severity.
     pub status: Status,
-    /// The number behind it, when there is one.
+    /// The number behind it, if there is one.
     pub value: Option<f64>,
     /// One line for a person.
     pub message: String,

@@ -3,7 +3,7 @@
 use crate::Ns;
 use crate::ids::{OptI64, ProcessId, SourceId, StrId};
 
-/// Environment variables that tell a process's rank, the surest first.
+/// Environment variables with a process's rank, the most reliable first.
 pub const RANK_VARIABLES: &[&str] = &[
     "OMPI_COMM_WORLD_RANK",
     "PMIX_RANK",
@@ -24,12 +24,11 @@ pub struct Source {
     pub format: String,
     /// Size on disk.
     pub bytes: u64,
-    /// Rank, when the name, the metadata or the process environment tells.
+    /// Rank, if the name, the metadata or the process environment has it.
     pub rank: Option<u32>,
-    /// What the source is when it is not a plain rank: `capture`, `merged`, `helper`, `memory`,
-    /// `collectives`.
+    /// What the source is if it is not a plain rank: `capture`, `merged`, `helper`, `memory`, `collectives`.
     pub role: Option<String>,
-    /// Python frames that were there but not asked for.
+    /// Python frames in the file that were not requested.
     pub frames_skipped: u64,
 }
 
@@ -45,8 +44,8 @@ impl Source {
 pub struct Process {
     /// The file it was read from.
     pub source: SourceId,
-    /// Identity of the recording: rocpd's guid, for torch a name made from the content. Correlation ids
-    /// are unique within it.
+    /// Identity of the recording: rocpd's guid, for torch a name made from the content. Correlation ids are
+    /// unique within it.
     pub guid: StrId,
     /// Operating system's process id.
     pub pid: i64,
@@ -58,9 +57,9 @@ pub struct Process {
     pub machine: StrId,
     /// Host name.
     pub hostname: StrId,
-    /// First nanosecond, when recorded.
+    /// First nanosecond, if recorded.
     pub start: Option<Ns>,
-    /// Last nanosecond, when recorded.
+    /// Last nanosecond, if recorded.
     pub end: Option<Ns>,
     /// Command line.
     pub command: StrId,
@@ -69,7 +68,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// A process of which only the pid is known.
+    /// A process with only its pid known.
     pub fn new(source: SourceId, pid: i64) -> Self {
         Self { source, pid, ..Self::default() }
     }
@@ -82,14 +81,14 @@ pub struct Thread {
     pub process: ProcessId,
     /// Operating system's thread id, or the source's number.
     pub tid: i64,
-    /// Name, when given.
+    /// Name, if known.
     pub name: StrId,
 }
 
 /// What kind of device an agent is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum AgentKind {
-    /// Not said.
+    /// Unknown.
     #[default]
     Unknown,
     /// A host processor.
@@ -101,7 +100,7 @@ pub enum AgentKind {
 }
 
 impl AgentKind {
-    /// rocpd's word for it.
+    /// rocpd's name for it.
     pub fn name(self) -> &'static str {
         match self {
             AgentKind::Unknown => "",
@@ -133,7 +132,7 @@ pub struct Agent {
     pub compute_units: OptI64,
     /// Memory in bytes.
     pub memory_bytes: OptI64,
-    /// Everything else the source says, as JSON text.
+    /// Everything else that the source has, as JSON text.
     pub extra: StrId,
 }
 
@@ -144,7 +143,7 @@ pub struct Queue {
     pub process: ProcessId,
     /// The source's id.
     pub id: i64,
-    /// Name, when given.
+    /// Name, if known.
     pub name: StrId,
 }
 
@@ -155,7 +154,7 @@ pub struct Stream {
     pub process: ProcessId,
     /// The source's id. Zero is the default stream, a stream like any other.
     pub id: i64,
-    /// Name, when given.
+    /// Name, if known.
     pub name: StrId,
 }
 
@@ -191,8 +190,8 @@ pub struct KernelSymbol {
 pub struct Metadata {
     /// The source.
     pub source: SourceId,
-    /// Key, in the source's words.
+    /// Key, as the source names it.
     pub key: StrId,
-    /// Value; JSON text where it is not a plain string.
+    /// Value; JSON text if it is not a plain string.
     pub value: StrId,
 }

@@ -1,4 +1,4 @@
-//! Typed ids: an index into one of a trace's tables, or nothing.
+//! Typed ids: an index into one of a trace's tables, or none.
 
 use crate::columns::{Remap, Remapping};
 
@@ -9,7 +9,7 @@ macro_rules! ids {
         pub struct $name(pub u32);
 
         impl $name {
-            /// No such thing, or not known.
+            /// None, or unknown.
             pub const NONE: Self = Self(u32::MAX);
 
             /// The id of row `index`.
@@ -116,7 +116,7 @@ impl OptI64 {
         Self(value)
     }
 
-    /// The value, when there is one.
+    /// The value, if there is one.
     pub fn get(self) -> Option<i64> {
         (self.0 != i64::MIN).then_some(self.0)
     }

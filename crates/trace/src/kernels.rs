@@ -7,10 +7,10 @@ use crate::ids::{AgentId, OptI64, ProcessId, QueueId, ShapeId, StrId, StreamId, 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Graph {
-    /// The source does not say.
+    /// Not recorded by the source.
     #[default]
     Unknown,
-    /// Launched by a call of its own.
+    /// Launched by its own call.
     Direct,
     /// Replayed from a captured graph: many kernels share one launch.
     Replayed,
@@ -27,7 +27,7 @@ table! {
     Kernels of
     /// One kernel execution.
     Kernel {
-        /// Name as the source has it.
+        /// Name in the source.
         name: StrId,
         /// First nanosecond.
         start: i64,
@@ -35,7 +35,7 @@ table! {
         end: i64,
         /// The process that launched it.
         process: ProcessId,
-        /// The thread that launched it, when known.
+        /// The thread that launched it, if known.
         thread: ThreadId,
         /// The GPU.
         agent: AgentId,

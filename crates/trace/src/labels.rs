@@ -1,16 +1,16 @@
-//! What tells the recordings of a trace apart for people: host, pid and rank, as far as they differ.
+//! Labels that distinguish the recordings of a trace for people: host, pid and rank, as far as they differ.
 
 use crate::ids::ProcessId;
 use crate::trace::Trace;
 use crate::{Map, StrId};
 
-/// Between the parts of a label.
+/// Separator between the parts of a label.
 pub const LABEL_SEPARATOR: &str = " · ";
 
 impl Trace {
-    /// By process: `node1 · pid 7 · rank 0`, only the parts that differ; empty where there is one recording.
+    /// By process: `node1 · pid 7 · rank 0`, only the parts that differ; empty if there is one recording.
     ///
-    /// The pid is left out where host and rank tell all recordings apart. Recordings that share all three, as
+    /// The pid is left out if host and rank distinguish all recordings. Recordings that share all three, as
     /// containers do, are numbered.
     pub fn process_labels(&self) -> Vec<String> {
         let mut numbers: Map<(StrId, u32), usize> = Map::default();
@@ -29,7 +29,7 @@ impl Trace {
         }
         let parts: Vec<[String; 3]> = (0..self.processes.len()).map(|process| self.parts(process)).collect();
         let mut shown = [0, 1, 2].map(|part| parts.iter().any(|one| one[part] != parts[0][part]));
-        // Whether no two recordings look alike.
+        // Whether all recordings get different labels.
         let apart = |shown: [bool; 3]| {
             let mut seen: Map<Vec<&str>, usize> = Map::default();
             parts.iter().zip(&of_recording).all(|(parts, &recording)| {

@@ -15,7 +15,7 @@ enum CallsById {
     /// Ids are nearly consecutive: an array from the lowest.
     Dense {
         lowest: i64,
-        /// One more than the row, and zero for none, so that the highest row wins whichever thread comes first.
+        /// Row plus one, or zero for none, so that the highest row wins whichever thread comes first.
         rows: Vec<AtomicU32>,
     },
     Sparse(Map<i64, u32>),
@@ -80,7 +80,7 @@ pub(crate) fn link(trace: &mut Trace) {
     }
 }
 
-/// A small number for each process: processes of one guid share it.
+/// A group number for each process: processes of one guid share it.
 fn groups(trace: &Trace) -> Vec<usize> {
     let mut numbers: Map<StrId, usize> = Map::default();
     let mut next = 0;
@@ -92,7 +92,7 @@ fn groups(trace: &Trace) -> Vec<usize> {
                 next += 1;
                 next - 1
             };
-            // Without a guid nothing says that two processes share ids.
+            // Without a guid nothing shows that two processes share ids.
             if process.guid.is_empty() { fresh() } else { *numbers.entry(process.guid).or_insert_with(fresh) }
         })
         .collect()

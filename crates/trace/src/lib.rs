@@ -88,5 +88,27 @@ pub use window::{BadMoment, Moment, Window, Windows};
 /// A point in time or a duration, in nanoseconds.
 pub type Ns = i64;
 
-/// The hash map used throughout: fast, and never iterated where order would show.
+/// The hash map used throughout: fast, and never iterated where order would be visible.
 pub type Map<K, V> = hashbrown::HashMap<K, V, rapidhash::fast::RandomState>;
+
+/// Tables that are exported as columns, to Parquet and to Arrow.
+pub const COLUMNAR_TABLES: [&str; 18] = [
+    "kernels",
+    "memory_copies",
+    "memory_allocations",
+    "regions",
+    "counters",
+    "samples",
+    "syncs",
+    "collectives",
+    "args",
+    "links",
+    "agents",
+    "processes",
+    "threads",
+    "queues",
+    "streams",
+    "kernel_symbols",
+    "metadata",
+    "sources",
+];

@@ -1,4 +1,4 @@
-//! Links between rows, found by look-up both ways.
+//! Links between rows, with look-ups in both directions.
 
 use crate::columns::{Remap, Remapping, order_by, table};
 
@@ -21,7 +21,7 @@ pub enum Table {
 }
 
 impl Table {
-    /// How many there are.
+    /// Number of tables.
     pub const COUNT: usize = 6;
     const ALL: [Table; Self::COUNT] = [
         Table::Kernels,
@@ -62,12 +62,12 @@ impl RowRef {
         Some((table, (self.0 & 0xffff_ffff) as usize))
     }
 
-    /// The row, when it is one of `table`.
+    /// The row, if it belongs to `table`.
     pub fn row_of(self, table: Table) -> Option<usize> {
         self.get().filter(|(t, _)| *t == table).map(|(_, row)| row)
     }
 
-    /// The same row after its table was put in another order: `new_row[old]`.
+    /// The same row after its table was reordered: `new_row[old]`.
     pub fn moved(self, table: Table, new_row: &[u32]) -> Self {
         match self.row_of(table) {
             Some(row) => Self::new(table, new_row[row] as usize),
@@ -122,7 +122,7 @@ table! {
     Links of
     /// One link.
     Link {
-        /// Why.
+        /// Kind of link.
         kind: LinkKind,
         /// The cause.
         from: RowRef,
@@ -132,7 +132,7 @@ table! {
 }
 
 impl Links {
-    /// Adds the links that several threads found, a column on each core.
+    /// Adds the links that several threads found, one column per core.
     pub(crate) fn concat_all(&mut self, parts: Vec<Links>) {
         fn fill<T: Copy>(column: &mut Vec<T>, parts: &[Links], of: impl Fn(&Links) -> &[T]) {
             column.reserve(parts.iter().map(Links::len).sum());
@@ -148,7 +148,7 @@ impl Links {
         );
     }
 
-    /// Sorts, which the look-ups rely on. Launch links may not come in this order: sort before asking.
+    /// Sorts, which the look-ups rely on. Launch links may come unsorted: sort before look-ups.
     pub fn sort(&mut self) {
         if let Some(order) = order_by(self.len(), |i| (self.kind[i], self.to[i], self.from[i])) {
             self.reorder(&order);

@@ -26,7 +26,7 @@ table! {
     MemoryCopies of
     /// One copy or fill.
     MemoryCopy {
-        /// Name as the source has it.
+        /// Name in the source.
         name: StrId,
         /// Copy or fill.
         kind: CopyKind,
@@ -34,11 +34,11 @@ table! {
         start: i64,
         /// Nanosecond after the last.
         end: i64,
-        /// Bytes moved, when the source says.
+        /// Bytes moved, if the source has it.
         bytes: OptI64,
         /// The process.
         process: ProcessId,
-        /// The thread that asked for it, when known.
+        /// The thread that requested it, if known.
         thread: ThreadId,
         /// Where the bytes came from.
         src: AgentId,
@@ -72,17 +72,17 @@ table! {
         level: StrId,
         /// First nanosecond.
         start: i64,
-        /// Nanosecond after the last (the same for instants).
+        /// Nanosecond after the last (equal to `start` for instants).
         end: i64,
         /// Address, as a bit pattern.
         address: OptI64,
-        /// Bytes; absent where the source does not say (a free is paired by address).
+        /// Bytes; `NONE` if the source does not have it (a free is paired by address).
         bytes: OptI64,
         /// The process.
         process: ProcessId,
-        /// The thread, when known.
+        /// The thread, if known.
         thread: ThreadId,
-        /// The device, when known.
+        /// The device, if known.
         agent: AgentId,
         /// HSA queue.
         queue: QueueId,
@@ -90,7 +90,7 @@ table! {
         stream: StreamId,
         /// The call it belongs to. Zero: none.
         correlation: i64,
-        /// Flags of a scratch allocation, as the source numbers them.
+        /// Flags of a scratch allocation, as numbered by the source.
         flags: OptI64,
     }
 }

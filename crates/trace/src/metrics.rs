@@ -3,10 +3,10 @@
 use crate::columns::{Remap, Remapping};
 use crate::ids::{ProcessId, StrId};
 
-/// One value of a metric, of one kernel or of all.
+/// One value of a metric, for one kernel or for all.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StoredMetric {
-    /// The run it is about.
+    /// The process that was measured.
     pub process: ProcessId,
     /// The kernel; empty: all kernels of the run.
     pub kernel: StrId,
@@ -18,9 +18,9 @@ pub struct StoredMetric {
     pub panel: StrId,
     /// The table's heading.
     pub table: StrId,
-    /// Its unit, in the source's words.
+    /// Its unit, as the source writes it.
     pub unit: StrId,
-    /// What is made of many dispatches: `Avg`, `Min`, `Peak` …
+    /// How many dispatches are combined: `Avg`, `Min`, `Peak` …
     pub statistic: StrId,
     /// The value; NaN: none.
     pub value: f64,

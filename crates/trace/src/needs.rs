@@ -1,4 +1,4 @@
-//! What an analysis needs of a trace, so that readers pay for nothing else.
+//! What an analysis needs from a trace, so that readers pay for nothing else.
 
 /// Which arguments of events are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -6,14 +6,14 @@ pub enum ArgNeeds {
     /// None.
     #[default]
     None,
-    /// Those with one of these names.
+    /// Those with these names.
     Keys(Vec<String>),
     /// All of them.
     All,
 }
 
 impl ArgNeeds {
-    /// Whether an argument of this name is wanted.
+    /// Whether an argument with this name is wanted.
     pub fn wants(&self, key: &str) -> bool {
         match self {
             ArgNeeds::None => false,
@@ -23,7 +23,7 @@ impl ArgNeeds {
     }
 }
 
-/// Tables, columns and arguments that are wanted. Readers may give more, never less.
+/// The wanted tables, columns and arguments. Readers may provide more, never less.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Needs {
     /// Kernels.
@@ -40,7 +40,7 @@ pub struct Needs {
     pub python_frames: bool,
     /// Hardware counters.
     pub counters: bool,
-    /// Hardware counters as columns, from sources that hold them so; others give rows.
+    /// Hardware counters as columns, from sources that store them so; others provide rows.
     pub counter_columns: bool,
     /// Samples and instants.
     pub samples: bool,
@@ -48,11 +48,11 @@ pub struct Needs {
     pub syncs: bool,
     /// Collective operations.
     pub collectives: bool,
-    /// Which node of which graph replayed work was.
+    /// Graph nodes of replayed work.
     pub graph_nodes: bool,
-    /// The same from sources that have it in columns; others, which would have to look for it, give none.
+    /// Graph nodes, only from sources that store them in columns; others would have to search.
     pub graph_columns: bool,
-    /// Links from launches to GPU work, and what they are made from.
+    /// Links from launches to GPU work, and the columns they are made from.
     pub links: bool,
     /// Links from forward to backward ops.
     pub forward_backward: bool,
@@ -63,7 +63,7 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Nothing but identity; a base to switch things on.
+    /// Nothing but identity: a base to enable things on.
     pub fn nothing() -> Self {
         Self {
             kernels: false,
@@ -86,7 +86,7 @@ impl Needs {
         }
     }
 
-    /// All that a source holds, for conversion and queries.
+    /// Everything in a source, for conversion and queries.
     pub fn everything() -> Self {
         Self {
             kernels: true,

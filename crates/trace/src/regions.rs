@@ -18,7 +18,7 @@ table! {
         end: i64,
         /// The process.
         process: ProcessId,
-        /// The thread, when known.
+        /// The thread, if known.
         thread: ThreadId,
         /// rocpd `stack_id`, torch `correlation` (runtime calls only), unique per guid only. Zero: none.
         correlation: i64,

@@ -10,13 +10,13 @@ table! {
     Sample {
         /// When.
         start: i64,
-        /// When, again: tables are sorted alike.
+        /// Same as `start`: tables are sorted alike.
         end: i64,
         /// What kind: a category such as `amd_smi`, `MARKER_CORE_API`, `pc_sampling`, `counter`, `instant`.
         kind: StrId,
         /// Track or metric name.
         name: StrId,
-        /// Value; NaN when the sample has none.
+        /// Value; NaN if the sample has none.
         value: f64,
         /// Unit of the value.
         unit: StrId,
@@ -24,9 +24,9 @@ table! {
         location: StrId,
         /// The process.
         process: ProcessId,
-        /// The thread, when known.
+        /// The thread, if known.
         thread: ThreadId,
-        /// The device, when known.
+        /// The device, if known.
         agent: AgentId,
         /// Call or dispatch it belongs to. Zero: none.
         correlation: i64,

@@ -1,4 +1,4 @@
-//! A part of a trace: rows kept or dropped whole, with all that refers to them.
+//! A part of a trace: rows kept or dropped whole, with everything that refers to them.
 
 use crate::ids::{AgentId, ProcessId, StreamId};
 use crate::links::{LinkKind, RowRef, Table};
@@ -6,42 +6,42 @@ use crate::trace::Trace;
 use crate::window::Windows;
 use crate::{Map, Ns, Status};
 
-/// Some of a numbered list, or all of it.
+/// A subset of numbered items, or all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subset(Option<Vec<bool>>);
 
 impl Subset {
-    /// All of it.
+    /// All items.
     pub fn all() -> Self {
         Self(None)
     }
 
-    /// Those of `count` for which `wanted` holds.
+    /// The items below `count` for which `wanted` is true.
     pub fn of(count: usize, wanted: impl FnMut(usize) -> bool) -> Self {
         Self(Some((0..count).map(wanted).collect()))
     }
 
-    /// Whether it leaves anything out on principle.
+    /// Whether it keeps everything without a filter.
     pub fn is_all(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Whether it holds number `i`.
+    /// Whether it contains item `i`.
     pub fn has(&self, i: usize) -> bool {
         self.0.as_ref().is_none_or(|held| held.get(i).copied().unwrap_or(false))
     }
 
-    /// Whether it holds a number that may be unknown; the unknown belongs to all only.
+    /// Whether it contains an item that may be unknown; unknown items belong only to the full set.
     pub fn has_known(&self, i: Option<usize>) -> bool {
         self.is_all() || i.is_some_and(|i| self.has(i))
     }
 
-    /// Whether it holds a number, or there is none to hold.
+    /// Whether it contains the item, or there is no item.
     pub fn has_or_none(&self, i: Option<usize>) -> bool {
         i.is_none_or(|i| self.has(i))
     }
 
-    /// What both hold.
+    /// The intersection.
     pub fn and(self, other: Self) -> Self {
         match (self.0, other.0) {
             (Some(a), Some(b)) => Self(Some(a.iter().zip(&b).map(|(a, b)| *a && *b).collect())),
@@ -52,11 +52,11 @@ impl Subset {
 
 /// Which rows of one trace are wanted; all of them by default.
 ///
-/// A filter speaks about the rows that have what it asks for. Agents and streams, like `kernels` and
-/// `memory_copies`, choose among GPU work and leave host rows alone; processes and the window choose among all.
+/// A filter applies only to rows that have the property. Agents and streams, like `kernels` and
+/// `memory_copies`, select GPU work and leave host rows alone; processes and the window select among all.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// What was asked for, in words.
+    /// The request, in words.
     pub label: String,
     /// In this time.
     pub windows: Windows,
@@ -83,7 +83,7 @@ impl Selection {
             && self.wants_kernel_itself(trace, row)
     }
 
-    /// The same, whenever it ran and whatever launched it.
+    /// Whether a kernel is wanted, whenever it ran and whatever launched it.
     fn wants_kernel_itself(&self, trace: &Trace, row: usize) -> bool {
         let table = &trace.kernels;
         self.agents.has_known(table.agent[row].get())
@@ -91,7 +91,7 @@ impl Selection {
             && self.kernels.has(row)
     }
 
-    /// Whether a copy or fill is wanted: on an agent is what comes from it or goes to it.
+    /// Whether a copy or fill is wanted: copies from or to an agent count as on it.
     pub fn wants_copy(&self, trace: &Trace, row: usize) -> bool {
         let table = &trace.memory_copies;
         self.in_time(table.process[row], table.start[row], table.end[row])
@@ -110,7 +110,7 @@ impl Selection {
         }
     }
 
-    /// Whether any row besides GPU work is wanted.
+    /// Whether any row other than GPU work is wanted.
     pub fn wants_host_row(&self, trace: &Trace) -> bool {
         let host = [
             (&trace.regions.start, &trace.regions.end, &trace.regions.process, &self.regions),
@@ -138,29 +138,29 @@ impl Selection {
         self.processes.has_known(process.get())
     }
 
-    /// What happened on the host is on no agent and no stream.
+    /// Host rows are on no agent and no stream.
     fn on_lane(&self, agent: AgentId, stream: StreamId) -> bool {
         self.agents.has_or_none(agent.get()) && self.streams.has_or_none(stream.get())
     }
 }
 
-/// A part of a whole.
+/// A part and its whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeptCount {
-    /// What is left.
+    /// Amount kept.
     pub kept: i64,
-    /// What there was.
+    /// Total amount.
     pub of: i64,
 }
 
 impl KeptCount {
-    /// In percent, unless there was nothing.
+    /// In percent, unless the total is zero.
     pub fn pct(&self) -> Option<f64> {
         (self.of > 0).then(|| 100.0 * self.kept as f64 / self.of as f64)
     }
 }
 
-/// What a selection left of a trace.
+/// What a selection kept of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     /// Kernels.
@@ -179,11 +179,11 @@ pub struct Kept {
 
 const GONE: u32 = u32::MAX;
 
-/// Where the rows of each table went.
+/// New row numbers of each table.
 struct Moves([Vec<u32>; Table::COUNT]);
 
 impl Moves {
-    /// The row now, unless it was dropped. No row stays no row.
+    /// The new row, unless it was dropped. `NONE` stays `NONE`.
     fn follow(&self, row: RowRef) -> Option<RowRef> {
         let Some((table, old)) = row.get() else { return Some(row) };
         let new = self.0[table as usize].get(old).copied().filter(|&new| new != GONE)?;
@@ -196,7 +196,7 @@ impl Moves {
 }
 
 impl Trace {
-    /// Keeps what a selection wants of a finished trace and says in its health what share that is.
+    /// Keeps the selected rows of a finished trace and reports their share in its health.
     ///
     /// Rows are kept or dropped whole, in their order; arguments, counters, collectives and links follow their
     /// rows. Facts about the machine and the run stay, as do the checks made when the trace was read. Linear
@@ -209,8 +209,8 @@ impl Trace {
         kept
     }
 
-    /// Says in the health what share a selection is, and drops nothing: for analyses that look at some rows and
-    /// need the others to understand them.
+    /// Reports the share of a selection in the health, but drops nothing: for analyses that report on some
+    /// rows and need the others for context.
     pub fn mark(&mut self, selection: &Selection) -> Kept {
         let moves = self.moves(selection);
         self.report_part(selection, &moves)
@@ -256,7 +256,7 @@ impl Trace {
         ])
     }
 
-    /// Dispatches that are not wanted for what they are: PC samples taken in them are not wanted either.
+    /// Dispatches left out for reasons other than time: PC samples taken in them are dropped too.
     fn dispatches_left_out(&self, selection: &Selection) -> Map<(ProcessId, i64), ()> {
         let sampled = self.samples.dispatch.iter().any(|dispatch| dispatch.get().is_some());
         let mut left_out = Map::default();
@@ -338,7 +338,7 @@ impl Trace {
         self.allocator_blocks.retain(|i| keep[i]);
     }
 
-    /// Rows keep their order, so what was sorted by the rows it refers to still is.
+    /// Rows keep their order, so tables sorted by the rows they refer to stay sorted.
     fn drop_references(&mut self, selection: &Selection, moves: &Moves) {
         let there = |column: &[RowRef]| -> Vec<bool> {
             column.iter().map(|&row| moves.follow(row).is_some()).collect()
@@ -356,7 +356,7 @@ impl Trace {
         follow(&mut self.args.owner);
         let mut keep = there(&self.collectives.row);
         for (i, keep) in keep.iter_mut().enumerate() {
-            // A list of collectives alone refers to no rows.
+            // Collectives from a list without a trace refer to no rows.
             *keep |= self.collectives.row[i] == RowRef::NONE;
             *keep &= selection.processes.has_known(self.collectives.process[i].get());
         }

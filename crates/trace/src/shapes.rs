@@ -6,7 +6,7 @@ use hashbrown::HashTable;
 
 use crate::ids::{OptI64, ShapeId};
 
-/// What a dispatch asked of the GPU. Grid sizes are work-items, not workgroups; absent when unknown.
+/// Launch configuration of a dispatch. Grid sizes are work-items, not workgroups; `None` if unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LaunchShape {
     /// Work-items in x, y, z.
@@ -46,7 +46,7 @@ impl Default for Shapes {
 }
 
 impl Shapes {
-    /// The id of a shape, added when new.
+    /// The id of a shape, added if new.
     pub fn intern(&mut self, shape: LaunchShape) -> ShapeId {
         let hash = hash_of(&self.hasher, &shape);
         let Self { shapes, index, hasher } = self;

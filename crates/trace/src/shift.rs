@@ -1,11 +1,11 @@
-//! Times moved, for drawings that put several clocks side by side.
+//! Shifts times, for drawings that show several clocks on one axis.
 
 use crate::Ns;
 use crate::ids::ProcessId;
 use crate::trace::Trace;
 
 impl Trace {
-    /// Moves all times of each process by so many nanoseconds and puts the rows back in order.
+    /// Shifts all times of each process by its offset in nanoseconds and sorts the rows again.
     pub fn shift(&mut self, by: &[Ns]) {
         let of = |process: ProcessId| process.get().and_then(|process| by.get(process)).copied().unwrap_or(0);
         let move_rows = |process: &[ProcessId], start: &mut [Ns], end: &mut [Ns]| {

@@ -28,7 +28,7 @@ impl std::fmt::Debug for Strings {
 }
 
 impl Strings {
-    /// The id of a string, added when new.
+    /// The id of a string, added if new.
     #[inline]
     pub fn intern(&mut self, s: &str) -> StrId {
         let hash = rapidhash_v3(s.as_bytes());
@@ -50,7 +50,7 @@ impl Strings {
         }
     }
 
-    /// The id of bytes that should be UTF-8; what is not becomes U+FFFD, and the flag says so.
+    /// The id of bytes that should be UTF-8; invalid bytes become U+FFFD, and the flag is set.
     #[inline]
     pub fn intern_bytes(&mut self, bytes: &[u8]) -> (StrId, bool) {
         match std::str::from_utf8(bytes) {
@@ -59,7 +59,7 @@ impl Strings {
         }
     }
 
-    /// The id of a string that may not be there.
+    /// The id of a string, if it is there.
     pub fn find(&self, s: &str) -> Option<StrId> {
         let hash = rapidhash_v3(s.as_bytes());
         self.index.find(hash, |&i| slice(&self.text, &self.ends, i) == s).map(|&i| StrId(i))
@@ -76,7 +76,7 @@ impl Strings {
         &self.text
     }
 
-    /// How many distinct strings there are, the empty one included.
+    /// Number of distinct strings, including the empty one.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -91,7 +91,7 @@ impl Strings {
         (0..self.len() as u32).map(|i| slice(&self.text, &self.ends, i))
     }
 
-    /// Adds every string of another interner; element `i` of the answer is the new id of its string `i`.
+    /// Adds every string of another interner; element `i` of the result is the new id of its string `i`.
     pub fn absorb(&mut self, other: &Strings) -> Vec<StrId> {
         other.iter().map(|s| self.intern(s)).collect()
     }

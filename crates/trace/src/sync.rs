@@ -9,7 +9,7 @@ table! {
     Syncs of
     /// One synchronisation.
     Sync {
-        /// What it is, in the source's words (`hipEventRecord`, `Stream Wait Event` …).
+        /// What it is, as the source names it (`hipEventRecord`, `Stream Wait Event` …).
         kind: StrId,
         /// First nanosecond.
         start: i64,
@@ -17,23 +17,23 @@ table! {
         end: i64,
         /// The process.
         process: ProcessId,
-        /// The thread, when it is a host call.
+        /// The thread, if it is a host call.
         thread: ThreadId,
         /// The stream that waits or records.
         stream: StreamId,
         /// The event's id.
         event: OptI64,
-        /// The stream that is waited for, when the source says.
+        /// The stream that it waits for, if the source has it.
         waits_for: StreamId,
         /// The call it belongs to. Zero: none.
         correlation: i64,
-        /// The call that the awaited event recorded after, when the source says.
+        /// Correlation id of the record that it waits for, if the source has it.
         awaited: OptI64,
-        /// The GPU that recorded or waited, when the times are the GPU's.
+        /// The GPU that recorded or waited, if the times are the GPU's.
         agent: AgentId,
         /// The HSA queue that recorded or waited.
         queue: QueueId,
-        /// The HSA queue that is waited for.
+        /// The HSA queue that it waits for.
         waits_for_queue: QueueId,
     }
 }
@@ -61,9 +61,9 @@ table! {
         process: ProcessId,
         /// The other rank of a send or receive.
         peer: OptI64,
-        /// First nanosecond, where the source tells and no kernel or region does.
+        /// First nanosecond, if the source has it and there is no kernel or region.
         start: OptI64,
-        /// How long it took, where no kernel or region tells.
+        /// How long it took, if there is no kernel or region.
         time_ns: OptI64,
     }
 }

@@ -11,28 +11,28 @@ pub struct ThreadTrace {
     pub agent: Option<i64>,
     /// Dispatch number in the folder's name.
     pub dispatch: Option<i64>,
-    /// Architecture as the decoder says.
+    /// Architecture, according to the decoder.
     pub gfx: String,
     /// Kernels whose code is listed.
     pub kernels: Vec<String>,
     /// The code, in the order of addresses.
     pub code: Vec<CodeLine>,
-    /// Waves of the traced compute units; empty when only statistics are there.
+    /// Waves of the traced compute units; empty if there are only statistics.
     pub waves: Vec<TracedWave>,
     /// Waves that began and ended on a shader engine.
     pub occupancy: Vec<SlotChange>,
-    /// What is known to be missing.
+    /// Known gaps and problems.
     pub health: Health,
 }
 
-/// One instruction of the code, with what all waves did at it.
+/// One instruction of the code, with sums over all waves.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CodeLine {
     /// The decoder's number of the line, which waves refer to.
     pub number: i64,
     /// Instruction text.
     pub isa: String,
-    /// `file:line`, when debug information has it.
+    /// `file:line`, if debug information has it.
     pub source: String,
     /// Code object.
     pub code_object: i64,
@@ -40,7 +40,7 @@ pub struct CodeLine {
     pub address: i64,
     /// How often it was issued.
     pub hits: i64,
-    /// Cycles from the first attempt to issue it until it was through, stalls included.
+    /// Cycles from the first attempt to issue it until it completed, including stalls.
     pub latency: i64,
     /// Cycles in which it could not issue.
     pub stall: i64,
@@ -78,7 +78,7 @@ pub struct Issued {
     pub category: u8,
     /// Cycles in which it could not issue.
     pub stall: i64,
-    /// Cycles until it was through, stall included.
+    /// Cycles until it completed, including the stall.
     pub duration: i64,
     /// Line of the code.
     pub line: i64,

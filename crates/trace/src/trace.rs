@@ -22,7 +22,7 @@ use crate::strings::Strings;
 use crate::sync::{Collectives, Syncs};
 use crate::{Ns, assess, launches};
 
-/// Everything known about a run. Readers fill it, `finish` puts it in order, analyses only read it.
+/// Everything known about a run. Readers fill it, `finish` sorts and links it, analyses only read it.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     /// Every name, once.
@@ -65,7 +65,7 @@ pub struct Trace {
     pub counter_kinds: Vec<CounterKind>,
     /// Counter values.
     pub counters: Counters,
-    /// Counter values as columns over `kernels`, where a reader was asked for them so.
+    /// Counter values as columns over `kernels`, if the reader was asked for columns.
     pub counter_columns: CounterColumns,
     /// Metrics that another program computed.
     pub metrics: Vec<StoredMetric>,
@@ -73,15 +73,15 @@ pub struct Trace {
     pub syncs: Syncs,
     /// Collective operations.
     pub collectives: Collectives,
-    /// Nodes of graphs that replayed kernels and copies were.
+    /// Graph nodes of replayed kernels and copies.
     pub graph_nodes: GraphNodes,
     /// Points in time.
     pub samples: Samples,
-    /// Arguments that were asked for.
+    /// Requested arguments.
     pub args: Args,
     /// Launch → GPU work, forward → backward.
     pub links: Links,
-    /// What is known to be wrong.
+    /// Known problems.
     pub health: Health,
 }
 
@@ -121,7 +121,7 @@ impl Trace {
         self.metadata.push(Metadata { source, key, value });
     }
 
-    /// Adds all of another trace that was not finished yet; ids and row references are carried over.
+    /// Appends an unfinished trace; ids and row references are remapped.
     pub fn append(&mut self, other: Trace) {
         let by = Remapping {
             strings: self.strings.absorb(&other.strings),
@@ -216,7 +216,7 @@ impl Trace {
         self.health.checks.extend(other.health.checks);
     }
 
-    /// Puts the trace in order: tables by time, launches linked, health assessed. Call it once.
+    /// Finishes the trace: sorts tables by time, links launches, assesses health. Call it once.
     pub fn finish(&mut self) {
         self.sort();
         launches::link(self);
@@ -224,7 +224,7 @@ impl Trace {
         assess::assess(self);
     }
 
-    /// Puts every table in the order of time, carrying references along.
+    /// Sorts every table by time and updates references.
     pub(crate) fn sort(&mut self) {
         macro_rules! by_time {
             ($table:ident, $kind:expr) => {

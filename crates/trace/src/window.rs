@@ -1,4 +1,4 @@
-//! Windows of time: how people give points in time, and which rows a window holds.
+//! Windows of time: how people write points in time, and which rows are in a window.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use crate::Ns;
 use crate::ids::ProcessId;
 use crate::trace::Trace;
 
-/// A point in time as a person gives it.
+/// A point in time as a person writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
     /// A share of the trace's span (`30%`), in units of 10⁻⁹ percent so that no digit is lost.
@@ -18,7 +18,7 @@ pub enum Moment {
     At(Ns),
 }
 
-/// Why a text is no point in time.
+/// Why a text is not a point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadMoment {
     /// Neither a share, nor a time, nor a whole number.
@@ -37,9 +37,9 @@ impl fmt::Display for BadMoment {
             BadMoment::Unknown => {
                 "a time is `30%` of the trace, `1.2s`, `350ms` or `80us` from its start, or whole nanoseconds of its clock"
             }
-            BadMoment::Beyond => "a share of the trace lies between 0% and 100%",
-            BadMoment::TooFine => "a time has at most nine digits after the point and none below a nanosecond",
-            BadMoment::TooLong => "a time has to fit 64 bits of nanoseconds",
+            BadMoment::Beyond => "a share of the trace must be between 0% and 100%",
+            BadMoment::TooFine => "a time has at most nine decimals and cannot be finer than a nanosecond",
+            BadMoment::TooLong => "a time must fit in 64 bits of nanoseconds (292 years)",
         })
     }
 }
@@ -50,7 +50,7 @@ impl std::error::Error for BadMoment {}
 const SHARE_DIGITS: u32 = 9;
 const WHOLE: u64 = 100 * 10u64.pow(SHARE_DIGITS);
 
-/// Endings and how many digits after the point are whole nanoseconds; `s` comes last, since others end in it.
+/// Suffixes and how many digits after the point are whole nanoseconds; `s` comes last: others end in it.
 const UNITS: &[(&str, u32)] = &[("ns", 0), ("us", 3), ("µs", 3), ("μs", 3), ("ms", 6), ("s", 9)];
 
 impl FromStr for Moment {
@@ -98,12 +98,12 @@ fn decimal(text: &str, digits: u32) -> Result<u128, BadMoment> {
 }
 
 impl Moment {
-    /// The nanosecond it stands for in a trace with these bounds.
+    /// The nanosecond for a trace with these bounds.
     pub fn resolve(self, bounds: (Ns, Ns)) -> Ns {
         let (first, last) = bounds;
         match self {
             Moment::Share(share) => {
-                // Wide numbers: a span times 10¹¹ fits no 64 bits, and floats lose nanoseconds after 104 days.
+                // 128 bits: a span times 10¹¹ overflows 64 bits, and floats lose nanoseconds after 104 days.
                 let span = i128::from(last) - i128::from(first);
                 (i128::from(first) + span * i128::from(share) / i128::from(WHOLE)) as Ns
             }
@@ -132,7 +132,7 @@ impl fmt::Display for Moment {
     }
 }
 
-/// A scaled number without needless zeros.
+/// A scaled number without trailing zeros.
 fn shortest(scaled: u64, digits: u32) -> String {
     let one = 10u64.pow(digits);
     let (whole, fraction) = (scaled / one, scaled % one);
@@ -143,21 +143,21 @@ fn shortest(scaled: u64, digits: u32) -> String {
     format!("{whole}.{}", fraction.trim_end_matches('0'))
 }
 
-/// A stretch of time, both ends included.
+/// A time range, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// First nanosecond.
     pub start: Ns,
     /// Last nanosecond.
     pub end: Ns,
-    /// Whether rows that only touch it belong to it; otherwise rows lie wholly inside.
+    /// Whether rows that only overlap it count; otherwise rows must be entirely inside.
     pub overlapping: bool,
 }
 
 impl Window {
-    /// Whether a row belongs to it. Rows are kept or dropped whole, never clipped.
+    /// Whether a row is in it. Rows are kept or dropped whole, never clipped.
     pub fn holds(&self, start: Ns, end: Ns) -> bool {
-        // A damaged row may end before it starts; it covers what lies between all the same.
+        // A damaged row may end before it starts; it still covers the time in between.
         let (first, last) = (start.min(end), start.max(end));
         if self.overlapping {
             first <= self.end && last >= self.start
@@ -167,20 +167,20 @@ impl Window {
     }
 }
 
-/// The time that is wanted of each process: recordings on different clocks have windows of their own.
+/// The window of each process: recordings on different clocks have separate windows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Windows {
     /// All time.
     #[default]
     All,
-    /// The same window for all.
+    /// The same window for all processes.
     One(Window),
-    /// One per process, by its number; a row of no process belongs to whichever window holds it.
+    /// One per process, by its number; a row without a process may be in any of them.
     PerProcess(Vec<Window>),
 }
 
 impl Windows {
-    /// Whether a row of a process belongs to its window.
+    /// Whether a row of a process is in its window.
     pub fn hold(&self, process: ProcessId, start: Ns, end: Ns) -> bool {
         match self {
             Windows::All => true,
@@ -194,13 +194,13 @@ impl Windows {
 }
 
 impl Trace {
-    /// First and last nanosecond that shares and times of a window count from: of all rows but Python frames,
-    /// which most commands do not read, so that one window means the same to every command.
+    /// First and last nanosecond, which shares and times of a window are relative to: of all rows except
+    /// Python frames, which most commands do not read, so that a window means the same for every command.
     pub fn bounds(&self) -> Option<(Ns, Ns)> {
         self.bounds_of(|_| true)
     }
 
-    /// The same, of the rows of some processes.
+    /// First and last nanosecond of the rows of some processes.
     pub fn bounds_of(&self, wanted: impl Fn(ProcessId) -> bool) -> Option<(Ns, Ns)> {
         let frames = self.strings.find("python_function");
         let mut bounds: Option<(Ns, Ns)> = None;
@@ -288,7 +288,7 @@ mod tests {
         assert_eq!(moment("12345678901").to_string(), "12345678901 ns");
     }
 
-    /// A clock that starts at zero is a clock like any other.
+    /// A clock that starts at zero is a valid clock.
     #[test]
     fn shares_count_from_a_first_event_at_zero() {
         assert_eq!(moment("0%").resolve((0, 1_000)), 0);
@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(moment("250ns").resolve((0, 1_000)), 250);
     }
 
-    /// Floats are exact to 2^53 ns, 104 days of uptime; clocks run longer.
+    /// Floats are exact up to 2^53 ns, 104 days of uptime; clocks run longer.
     #[test]
     fn nanoseconds_beyond_2_to_the_53_are_exact() {
         let first = (1i64 << 53) + 1;

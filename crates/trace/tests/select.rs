@@ -1,4 +1,4 @@
-//! A part of a trace equals what a plain look at every row keeps, and every reference still names its row.
+//! Checks parts of a trace against a simple filter over every row, and every reference against its row.
 
 use proptest::prelude::*;
 use rocm_perf_trace::{
@@ -7,7 +7,7 @@ use rocm_perf_trace::{
     Windows,
 };
 
-/// One row of any table, with a name of its own.
+/// One row of any table, with its own name.
 #[derive(Clone, Debug)]
 struct Row {
     table: usize,
@@ -16,7 +16,7 @@ struct Row {
     process: u32,
     agent: u32,
     stream: u32,
-    /// Which call launched it, by place among regions.
+    /// The call that launched it, by index among the regions.
     correlation: i64,
 }
 
@@ -51,7 +51,7 @@ fn chosen(flags: &Option<Vec<bool>>) -> Subset {
     }
 }
 
-/// A trace of these rows. Row `i` is called `i`, in whatever column its table has for a text.
+/// A trace of these rows. Row `i` is named `i`, in whichever text column its table has.
 fn trace(rows: &[Row]) -> Trace {
     let mut trace = Trace::default();
     let source = trace.add_source(Source::named("t", "test"));
@@ -154,7 +154,7 @@ fn links(trace: &Trace) -> Vec<(String, String)> {
     (0..links.len()).map(|i| (name_of(trace, links.from[i]), name_of(trace, links.to[i]))).collect()
 }
 
-/// What the documentation says of each kind of row, one row at a time.
+/// The documented rules for each kind of row, one row at a time.
 fn wanted(row: &Row, selection: &Choice) -> bool {
     let end = if row.table == 4 { row.start } else { row.start + row.length };
     let in_time = match selection.window {
@@ -235,13 +235,13 @@ proptest! {
             prop_assert_eq!(name_of(&part, part.collectives.row[i]), name);
         }
         prop_assert_eq!((part.counters.len(), part.collectives.len()), (part.kernels.len(), part.kernels.len()));
-        // What look-ups rely on still holds.
+        // The order that look-ups rely on still holds.
         let mut sorted = part.clone();
         sorted.links.sort();
         sorted.args.sort();
         prop_assert_eq!(&sorted.links.to, &part.links.to);
         prop_assert_eq!(&sorted.args.owner, &part.args.owner);
-        // The share is of the time that was there.
+        // The share is relative to the original time.
         let time = |t: &Trace| -> i64 {
             let kernels = t.kernels.rows().map(|k| k.end - k.start).sum::<i64>();
             kernels + t.memory_copies.rows().map(|c| c.end - c.start).sum::<i64>()

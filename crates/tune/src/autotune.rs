@@ -1,4 +1,4 @@
-//! `autotune` as a whole: space, commands, journal and search, to a report.
+//! The whole `autotune`: space, commands, journal and search, up to a report.
 
 use std::path::{Path, PathBuf};
 
@@ -24,42 +24,42 @@ pub struct AutotuneRequest<'a> {
     pub options: TunerOptions,
     /// Folder of the journal and results.
     pub out: &'a Path,
-    /// Further files whose contents decide the result.
+    /// More files whose contents affect the result.
     pub key_files: &'a [PathBuf],
-    /// The GPU's architecture, where known.
+    /// The GPU's architecture, if known.
     pub gpu: Option<&'a str>,
-    /// Whether a journal with runs on another device is used, without those runs.
+    /// Whether to continue a journal with runs on another device, ignoring those runs.
     pub forced: bool,
 }
 
 /// The outcome of a search.
 pub struct Tuned {
-    /// All configurations that fulfil the constraints.
+    /// All configurations that satisfy the constraints.
     pub candidates: Candidates,
-    /// Configurations that were left out, because they cannot be launched.
+    /// Configurations that were skipped because they cannot be launched.
     pub skipped: Vec<Skipped>,
     /// What the search found.
     pub outcome: Outcome,
     /// Runs taken from the journal.
     pub reused: usize,
-    /// Runs that were made.
+    /// Runs done now.
     pub made: usize,
     /// Lines of the journal that could not be read.
     pub damaged: usize,
-    /// Parameters by what they do.
+    /// Importance of the parameters.
     pub importance: Vec<crate::importance::Importance>,
 }
 
 /// Why nothing could be tuned.
 #[derive(Debug, thiserror::Error)]
 pub enum AutotuneError {
-    /// The space.
+    /// The space is invalid.
     #[error(transparent)]
     Space(#[from] SpaceError),
-    /// The journal.
+    /// The journal cannot be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// A file of results.
+    /// A result file cannot be written.
     #[error("cannot write `{}`: {error}", path.display())]
     Output {
         /// The file.
@@ -74,10 +74,10 @@ pub const JOURNAL: &str = "journal.jsonl";
 /// The best configuration's name in the folder of results.
 pub const BEST: &str = "best.json";
 
-/// The name of the search's picture in the folder of results.
+/// The name of the search's chart in the folder of results.
 pub const PICTURE: &str = "search.svg";
 
-/// Searches, or goes on with a search that was interrupted.
+/// Searches, or resumes an interrupted search.
 pub fn autotune(request: &AutotuneRequest, watch: &mut dyn FnMut(&Progress)) -> Result<Tuned, AutotuneError> {
     let arch = request.gpu.and_then(hw::arch::find);
     let (candidates, skipped) =
@@ -116,7 +116,7 @@ pub fn autotune(request: &AutotuneRequest, watch: &mut dyn FnMut(&Progress)) -> 
     Ok(tuned)
 }
 
-/// The GPU and its driver, in words.
+/// The GPU and its driver, as text.
 fn device(gpu: Option<&str>) -> String {
     let mut device = gpu.unwrap_or("no known GPU").to_string();
     if let Ok(version) = std::fs::read_to_string("/sys/module/amdgpu/version") {
@@ -130,7 +130,7 @@ fn device(gpu: Option<&str>) -> String {
     device
 }
 
-/// What decides a run's result, beside its configuration and the device: commands, programs, metric.
+/// What decides a run's result, in addition to its configuration and the device: commands, programs, metric.
 fn key(request: &AutotuneRequest) -> String {
     let commands = request.commands;
     let mut key = Key::default();
@@ -152,7 +152,7 @@ fn key(request: &AutotuneRequest) -> String {
     key.finish()
 }
 
-/// Files that the commands name. What a build writes is none of them: it differs between configurations.
+/// Files that the commands name, except those a build writes: they differ between configurations.
 fn files(commands: &Commands) -> Vec<PathBuf> {
     let run = commands.run.fixed_words();
     let program = commands.run.program().map(|program| resolve(&program));
@@ -171,7 +171,7 @@ fn files(commands: &Commands) -> Vec<PathBuf> {
     files
 }
 
-/// A word as a path; a program without a slash is looked for where a shell would.
+/// A word as a path; a program without a slash is searched for as a shell does.
 fn resolve(word: &str) -> PathBuf {
     let path = PathBuf::from(word);
     if !word.contains('/')
@@ -185,7 +185,7 @@ fn resolve(word: &str) -> PathBuf {
 
 fn write_best(request: &AutotuneRequest, tuned: &Tuned, builds: &Builds) -> Result<(), AutotuneError> {
     let Some(&best) = tuned.outcome.ranking.first() else {
-        // What an earlier search found is not this one's.
+        // Results of an earlier search are not this one's.
         [BEST, PICTURE].iter().for_each(|name| drop(std::fs::remove_file(request.out.join(name))));
         return Ok(());
     };

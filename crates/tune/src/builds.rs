@@ -10,7 +10,7 @@ use crate::space::{Setting, Space};
 use crate::target::Commands;
 use crate::template::{self, Template};
 
-/// In commands of a search with builds: a folder of the configuration's own.
+/// Parameter name for the configuration's own build folder, in commands of a search with builds.
 pub const BUILD_FOLDER: &str = "build_dir";
 /// Where those folders are, in the folder of results.
 const FOLDERS: &str = "builds";
@@ -26,14 +26,14 @@ pub struct Builds<'a> {
 }
 
 impl<'a> Builds<'a> {
-    /// Builds below the folder of results, where the build command asks for that.
+    /// The builds of a search: below the folder of results if the build command names `{build_dir}`.
     pub fn new(space: &'a Space, commands: &'a Commands, out: &Path) -> Self {
         let folders = out.join(FOLDERS);
         let folders = std::path::absolute(&folders).unwrap_or(folders);
         Self { space, commands, folders, are_apart: commands.builds_are_apart(space) }
     }
 
-    /// Whether each configuration has a folder of its own.
+    /// Whether each configuration has its own folder.
     pub fn are_apart(&self) -> bool {
         self.are_apart
     }
@@ -53,7 +53,7 @@ impl<'a> Builds<'a> {
         template.words(&settings)
     }
 
-    /// The same, with the words that a shell would see in its line.
+    /// A command for a configuration; a shell line is split into words.
     pub fn plain_words(&self, template: &Template, levels: &[u16]) -> Vec<String> {
         let words = self.words(template, levels);
         match &words[..] {
@@ -71,12 +71,12 @@ impl<'a> Builds<'a> {
         self.commands.env.iter().map(fill).collect()
     }
 
-    /// Builds a configuration; why not, where it fails.
+    /// Builds a configuration; the error says why it failed.
     pub fn build(&self, levels: &[u16]) -> Result<(), String> {
         let Some(build) = &self.commands.build else { return Ok(()) };
         if self.are_apart {
             let folder = self.folder(levels);
-            // What a search that was killed left there may be half of a build.
+            // A killed search may have left an incomplete build there.
             files::claim_work_folder(&self.folders)
                 .and_then(|()| if folder.exists() { std::fs::remove_dir_all(&folder) } else { Ok(()) })
                 .and_then(|()| std::fs::create_dir(&folder))
@@ -92,7 +92,7 @@ impl<'a> Builds<'a> {
         if ended.is_success() { Ok(()) } else { Err(format!("the build {}", ended.explain())) }
     }
 
-    /// Builds configurations at the same time.
+    /// Builds several configurations in parallel.
     pub fn build_together(&self, next: &[&[u16]]) -> Vec<(Vec<u16>, Result<(), String>)> {
         std::thread::scope(|scope| {
             let start = |levels: &&'_ [u16]| {

@@ -1,11 +1,12 @@
-//! What a run writes for its check. A run that writes nothing must not be judged by what an earlier one left.
+//! The files that a run writes for its check. A run that writes nothing must not be judged by an earlier
+//! run's files.
 
 use std::collections::BTreeSet;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What tells that a file was written to: the system's own time of change, which programs cannot set.
+/// Shows whether a file was written to: the system's own change time, which programs cannot set.
 type Stamp = (u64, u64, i64, i64);
 
 fn stamp(facts: &Metadata) -> Stamp {
@@ -29,7 +30,7 @@ impl CheckedOutputs {
         Self { before: before.collect() }
     }
 
-    /// Adds the files that the run has written since.
+    /// Adds the files that the run has written.
     pub fn after(self, written: &mut BTreeSet<PathBuf>) {
         let changed = self.before.into_iter().filter(|(path, before)| {
             let now = stamp_of(path);
@@ -39,14 +40,14 @@ impl CheckedOutputs {
     }
 }
 
-/// All files below a folder as they are before a run; for copies, in which everything may be removed.
+/// All files below a folder before a run; for copies, in which everything may be removed.
 pub(crate) struct FilesOfCopy {
     root: PathBuf,
     before: Vec<(PathBuf, Stamp)>,
 }
 
 impl FilesOfCopy {
-    /// As they are now.
+    /// The files as they are now.
     pub fn of(root: &Path) -> Self {
         let mut before = Vec::new();
         walk(root, root, &mut before);

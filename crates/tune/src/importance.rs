@@ -1,23 +1,23 @@
-//! Which parameters matter: how much of the predicted variation over the space each explains on its own.
+//! Which parameters matter: how much of the predicted variation over the space each one explains alone.
 
 use crate::search::{Features, Model};
 use crate::space::{Candidates, Space};
 use crate::tuner::Scale;
 
-/// What a parameter does.
+/// The effect of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Importance {
-    /// Which one.
+    /// Its index.
     pub parameter: usize,
     /// Share of the variance of predictions that its values explain alone, in percent.
     pub share_pct: f64,
-    /// How much worse its worst value is than its best on average, in percent; only where values are ratios.
+    /// How much worse its worst value is than its best on average, in percent; only if values are ratios.
     pub range_pct: Option<f64>,
     /// The level that is best on average.
     pub best_level: usize,
 }
 
-/// Importance of every parameter with more than one value, most first; what is missing to 100 is interplay.
+/// Importance of every parameter with more than one value, highest first; the rest to 100 % is interaction.
 pub fn importance(
     space: &Space,
     candidates: &Candidates,

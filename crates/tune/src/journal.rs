@@ -1,7 +1,7 @@
-//! The journal: one line for every run, synced before the next begins, so that nothing is ever run twice.
+//! The journal: one line per run, synced before the next run begins, so that nothing ever runs twice.
 //!
-//! It is the cache too. A line is found by the key of what was measured (program, commands, metric, GPU), the
-//! configuration and the number of the run; a line of another program or GPU is never taken for it.
+//! It is also the cache. A line is found by the key of what was measured (program, commands, metric, GPU),
+//! the configuration and the number of the run; lines of other programs or GPUs never match.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -25,17 +25,17 @@ pub enum JournalError {
         /// The reason.
         error: std::io::Error,
     },
-    /// Its runs are those of another device.
+    /// Its runs are from another device.
     #[error("the journal `{}` has runs on {there}, but this is {here}", path.display())]
     Device {
         /// The journal.
         path: PathBuf,
-        /// Where its runs were made.
+        /// The device of its runs.
         there: String,
-        /// Where this is.
+        /// The device of this search.
         here: String,
     },
-    /// Somebody else writes to it.
+    /// Another process writes to it.
     #[error("another search is using `{}`", path.display())]
     Busy {
         /// The journal.
@@ -43,14 +43,14 @@ pub enum JournalError {
     },
 }
 
-/// What runs of a journal belong to.
+/// Which runs of a journal belong to this search.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Owner {
     /// What was measured.
     pub key: String,
-    /// On what.
+    /// The device it was measured on.
     pub device: String,
-    /// Whether runs on other devices are passed over rather than refused.
+    /// Whether to ignore runs on other devices instead of failing.
     pub forced: bool,
 }
 
@@ -60,19 +60,19 @@ pub struct Journal {
     file: File,
     owner: Owner,
     known: HashMap<(String, usize), Run>,
-    /// Lines of this key that were there.
+    /// Existing lines with this key.
     pub resumed: usize,
     /// Lines of other keys and devices.
     pub foreign: usize,
-    /// Lines that cannot be read; the last one of a search that was killed.
+    /// Unreadable lines; a killed search leaves at most one, at the end.
     pub damaged: usize,
     /// Why a line could not be written.
     pub failed: Option<std::io::Error>,
 }
 
 impl Journal {
-    /// Opens or makes the journal; lines of other keys stay but are not used. Lines of the same key from another device
-    /// are refused unless forced.
+    /// Opens or creates the journal; lines with other keys stay but are not used. Lines with the same key
+    /// from another device are an error unless forced.
     pub fn open(path: &Path, owner: &Owner) -> Result<Self, JournalError> {
         let wrong = |error| JournalError::File { path: path.into(), error };
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
@@ -96,7 +96,7 @@ impl Journal {
             damaged: 0,
             failed: None,
         };
-        // A line without its end was being written when the search was killed.
+        // A line without an end was being written when the search was killed.
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         for line in text[..whole].lines() {
             match read_line(line) {
@@ -121,7 +121,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -171,17 +171,17 @@ fn read_line(line: &str) -> Option<Line> {
     })
 }
 
-/// A target whose runs are looked up in the journal first, and written to it.
+/// A target whose runs are first looked up in the journal, and written to it.
 pub struct Journalled<'a> {
-    /// What really runs.
+    /// The target that runs configurations.
     pub target: &'a mut dyn Target,
-    /// Where runs are kept.
+    /// The journal.
     pub journal: &'a mut Journal,
-    /// Gives configurations their names.
+    /// Names the configurations.
     pub space: &'a Space,
     /// Runs that were taken from the journal.
     pub reused: usize,
-    /// Runs that were made.
+    /// Runs done now.
     pub made: usize,
 }
 
@@ -218,7 +218,7 @@ impl Target for Journalled<'_> {
     }
 }
 
-/// A key from named parts; files are told apart by their contents.
+/// A key made of named parts; files count by their contents.
 #[derive(Default)]
 pub struct Key(Sha256);
 
@@ -232,7 +232,7 @@ impl Key {
         self
     }
 
-    /// Adds the contents of a file, where there is one.
+    /// Adds the contents of a file, if it exists.
     pub fn file(&mut self, path: &Path) -> &mut Self {
         let mut contents = Sha256::new();
         let read = File::open(path).and_then(|mut file| std::io::copy(&mut file, &mut contents));
@@ -293,7 +293,7 @@ mod tests {
         assert_eq!((made, reused), (6, 0));
         assert_eq!(runs(&path, "k"), (0, 6, first.clone()));
         let whole = std::fs::read(&path).unwrap();
-        // Killed at any byte: whole lines are kept, the rest is run again, and the journal is whole afterwards.
+        // Killed at any byte: whole lines are kept, the rest runs again, and the journal is whole afterwards.
         for cut in (0..whole.len()).step_by(7) {
             std::fs::write(&path, &whole[..cut]).unwrap();
             let lines = whole[..cut].iter().filter(|byte| **byte == b'\n').count();

@@ -10,22 +10,22 @@ use hw::occupancy::{KernelResources, theoretical};
 
 use crate::space::{Candidates, Resource, Space};
 
-/// A configuration that was left out, and why.
+/// A configuration that was skipped, and why.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Skipped {
     /// Its levels.
     pub levels: Vec<u16>,
-    /// What it takes too much of.
+    /// Which limit it exceeds.
     pub reason: String,
 }
 
 /// Files larger than this are not searched for kernels.
 const LARGEST: u64 = 1 << 30;
 
-/// Parts what can be launched from what cannot.
+/// Separates configurations that can be launched from those that cannot.
 pub fn part(space: &Space, candidates: Candidates, arch: Option<&Arch>) -> (Candidates, Vec<Skipped>) {
     let Some(arch) = arch.filter(|_| !space.resources.is_empty()) else { return (candidates, Vec::new()) };
-    // Thousands of configurations take few different amounts.
+    // Thousands of configurations need few different amounts.
     let mut known: HashMap<[Option<u32>; 4], Option<String>> = HashMap::new();
     let mut skipped = Vec::new();
     let mut fits = Vec::with_capacity(candidates.len());
@@ -52,7 +52,8 @@ fn taken([lds_bytes, vgpr, agpr, threads]: [Option<u32>; 4]) -> KernelResources 
     }
 }
 
-/// Why no kernel of a built file can be launched with so many threads; none when one can, or nothing is known.
+/// Why no kernel of a built file can be launched with this many threads; `None` if one can, or nothing is
+/// known.
 pub fn problem_of_build(file: &Path, arch: &Arch, threads: Option<u32>) -> Option<String> {
     if std::fs::metadata(file).ok()?.len() > LARGEST {
         return None;
@@ -85,7 +86,7 @@ mod tests {
         let space = Space::parse(text).unwrap();
         let all = space.candidates(0).unwrap();
         let (kept, skipped) = part(&space, all.clone(), hw::arch::find("gfx942"));
-        // By hand: 64 KiB of LDS, 1024 threads.
+        // Computed by hand: 64 KiB of LDS, 1024 threads.
         let fits = |levels: &&[u16]| {
             let number = |p: usize| space.settings(levels)[p].1.number().unwrap();
             number(0) * 128.0 * number(1) <= 65536.0 && number(2) * 64.0 <= 1024.0
@@ -97,7 +98,7 @@ mod tests {
         assert!(
             skipped.iter().any(|one| one.reason == "a workgroup has at most 65536 bytes of LDS, not 131072")
         );
-        // Without a GPU or formulas nothing is known, and nothing left out.
+        // Without a GPU or formulas nothing is known, and nothing is skipped.
         assert_eq!(part(&space, all.clone(), None).1, []);
         assert_eq!(part(&Space::parse(r#"{"M": [1]}"#).unwrap(), all, hw::arch::find("gfx942")).1, []);
     }

@@ -1,4 +1,4 @@
-//! Acting on what was found: `autotune` searches parameters, `optimize` changes a kernel and proves the gain.
+//! Acting on findings: `autotune` searches parameters, `optimize` changes a kernel and proves the gain.
 //!
 //! ```text
 //! space ─► candidates ─► strategy ─► Target (build, run, check) ─► journal ─► ranking with confidence

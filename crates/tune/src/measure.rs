@@ -17,18 +17,18 @@ use trace::{Needs, Trace};
 /// A measured run.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// The metric; nanoseconds where it is a time.
+    /// The metric; in nanoseconds if it is a time.
     pub value: f64,
     /// How long the program ran.
     pub wall: Duration,
     /// What it printed.
     pub stdout: Vec<u8>,
-    /// Time of each kernel by name, where the profiler was there.
+    /// Time of each kernel by name, if it ran under the profiler.
     pub kernels: Vec<(String, KernelTime)>,
-    /// From the first to the last thing that the program did on host and GPU, where the profiler was there: its own
-    /// start and end are not in it.
+    /// From the first to the last activity of the program on host and GPU, if it ran under the profiler:
+    /// excludes process start and exit.
     pub span_ns: Option<i64>,
-    /// The trace, where the profiler was there.
+    /// The trace, if it ran under the profiler.
     pub trace: Option<Box<Trace>>,
 }
 
@@ -41,12 +41,12 @@ pub struct KernelTime {
     pub total_ns: i64,
 }
 
-/// A run that gave no value.
+/// A run without a value.
 #[derive(Clone, Debug)]
 pub enum Unmeasured {
     /// It failed or was stopped.
     Failed(Box<Ended>),
-    /// It ended well, without the number.
+    /// It succeeded, but did not give the number.
     NoValue {
         /// Why there is none.
         why: String,
@@ -75,17 +75,17 @@ impl Unmeasured {
 
 /// A way to measure.
 pub trait Measure {
-    /// What the value is called, and its unit; part of the cache's key.
+    /// The name and unit of the value; part of the cache's key.
     fn metric(&self) -> Metric;
 
     /// Runs the job once.
     fn measure(&self, job: &Job) -> Result<Reading, Unmeasured>;
 }
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metric {
-    /// `dispatch time`, `process time`, or the expression it is found by.
+    /// `dispatch time`, `process time`, or the expression that finds it.
     pub name: String,
     /// Whether it is a time in nanoseconds.
     pub is_time: bool,
@@ -113,7 +113,7 @@ impl Measure for ProcessTime {
     }
 }
 
-/// A number that the program prints: the last match of an expression on its output or its errors.
+/// A number that the program prints: the last match of an expression on stdout or stderr.
 #[derive(Clone, Debug)]
 pub struct Printed {
     expression: Regex,
@@ -123,7 +123,7 @@ pub struct Printed {
 /// Why an expression cannot find a number.
 #[derive(Debug, thiserror::Error)]
 pub enum ExpressionError {
-    /// Not an expression.
+    /// It is not an expression.
     #[error("the metric `{text}` is not a regular expression: {why}")]
     Invalid {
         /// As typed.
@@ -134,7 +134,7 @@ pub enum ExpressionError {
 }
 
 impl Printed {
-    /// Finds the number by this expression: its group `value`, its first group, or all of it.
+    /// Finds the number with this expression: its group `value`, its first group, or the whole match.
     pub fn new(text: &str) -> Result<Self, ExpressionError> {
         let expression = Regex::new(text).map_err(|error| {
             let why = error
@@ -182,15 +182,15 @@ impl Measure for Printed {
     }
 }
 
-/// How the times of dispatches become one.
+/// How to combine the times of dispatches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Aggregate {
-    /// All of them together.
+    /// Their sum.
     #[default]
     Sum,
-    /// The usual dispatch.
+    /// Their mean.
     Mean,
-    /// The middle one.
+    /// The median.
     Median,
     /// The shortest.
     Min,
@@ -199,7 +199,7 @@ pub enum Aggregate {
 }
 
 impl Aggregate {
-    /// The aggregate of that name.
+    /// The aggregate with this name.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "sum" => Aggregate::Sum,
@@ -211,7 +211,7 @@ impl Aggregate {
         })
     }
 
-    /// What it makes of times, of which there is at least one.
+    /// Applied to times, of which there is at least one.
     fn of(self, mut times: Vec<i64>) -> f64 {
         times.sort_unstable();
         let n = times.len();
@@ -227,29 +227,29 @@ impl Aggregate {
     }
 }
 
-/// Dispatch times as the profiler records them.
+/// Dispatch times recorded by the profiler.
 pub struct DispatchTime {
     profiler: Profiler,
     preset: Preset,
     kernel: Option<regex::Regex>,
-    /// Traces go here, and away again.
+    /// Folder for temporary traces.
     scratch: PathBuf,
-    /// Whether readings carry the whole trace.
+    /// Whether readings keep the whole trace.
     pub keep_traces: bool,
-    /// How the times of dispatches become one.
+    /// How to combine the times of dispatches.
     pub aggregate: Aggregate,
 }
 
 impl DispatchTime {
-    /// Times the kernels whose name the expression finds; all but the runtime's own without one. Records the given
-    /// traces, `kernel` among them.
+    /// Times the kernels whose name matches the expression; without one, all except the runtime's own.
+    /// Records the given traces, which must include `kernel`.
     pub fn new(profiler: Profiler, traces: &[&str], kernel: Option<regex::Regex>, scratch: &Path) -> Self {
         let preset = Preset { formats: vec!["rocpd".into()], ..Preset::of("dispatches", traces, &[]) };
         let scratch = scratch.to_path_buf();
         Self { profiler, preset, kernel, scratch, keep_traces: false, aggregate: Aggregate::Sum }
     }
 
-    /// The profiler's command around that of the job, writing to `folder`.
+    /// The profiler's command with the job's command inside, writing to `folder`.
     fn command(&self, job: &Job, folder: &Path) -> Result<PassCommand, CollectError> {
         let mut request = CollectRequest::new(job.words.to_vec(), self.preset.clone());
         request.launcher = LauncherChoice::None;
@@ -328,7 +328,7 @@ impl Measure for DispatchTime {
     }
 }
 
-/// Times of the dispatches of kernels that are wanted, but for the runtime's own.
+/// Times of the dispatches of wanted kernels, except the runtime's own.
 fn dispatch_times(trace: &Trace, wanted: &dyn Fn(&str) -> bool) -> Vec<i64> {
     let mut known: BTreeMap<&str, bool> = BTreeMap::new();
     let mut times = Vec::new();
@@ -342,7 +342,7 @@ fn dispatch_times(trace: &Trace, wanted: &dyn Fn(&str) -> bool) -> Vec<i64> {
     times
 }
 
-/// Time of each kernel but the runtime's own, most first.
+/// Time of each kernel except the runtime's own, highest first.
 fn kernel_times(trace: &Trace) -> Vec<(String, KernelTime)> {
     let mut times: BTreeMap<&str, KernelTime> = BTreeMap::new();
     for row in 0..trace.kernels.len() {

@@ -1,4 +1,4 @@
-//! How far a search is, as one line of a terminal.
+//! The progress of a search, as one line on a terminal.
 
 use report::{Unit, Value, show};
 
@@ -6,7 +6,7 @@ use crate::space::Space;
 use crate::tuner::Progress;
 
 impl Progress<'_> {
-    /// Seconds that the rest is likely to take; none before anything was tried.
+    /// Estimated seconds left; `None` before the first trial.
     pub fn seconds_left(&self) -> Option<f64> {
         let each = (self.used > 0).then(|| self.spent / self.used as f64)?;
         let by_trials = each * self.of.saturating_sub(self.used) as f64;
@@ -14,7 +14,7 @@ impl Progress<'_> {
         Some(by_trials.min(by_time))
     }
 
-    /// The time that is left, the best so far and its configuration, which may be cut off where a line ends.
+    /// The time left, the best so far and its configuration, which may be cut off at the end of the line.
     pub fn line(&self, space: &Space, is_time: bool) -> String {
         let Some(left) = self.seconds_left() else { return "running the first configuration".into() };
         let left = match left {

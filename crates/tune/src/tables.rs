@@ -15,7 +15,7 @@ use crate::tuner::{Status, Trial, TunerOptions, mean};
 const LUCK: f64 = 0.05;
 const NOT_REPEATED: &str = "no configuration ran more than once";
 
-/// All that is reported of a search.
+/// The whole report of a search.
 pub fn autotune_report(space: &Space, metric: &Metric, options: &TunerOptions, tuned: &Tuned) -> Report {
     let view = View { space, metric, options, tuned };
     let mut report = Report {
@@ -81,7 +81,7 @@ impl View<'_> {
         self.tuned.outcome.ranking.first().map(|&place| &self.tuned.outcome.trials[place])
     }
 
-    /// Whether a trial cannot be told from the best.
+    /// Whether a trial is statistically equal to the best.
     fn is_equal(&self, trial: &Trial) -> Option<bool> {
         let (outcome, best) = (&self.tuned.outcome, self.best()?);
         let behind = mean(&trial.values, outcome.scale) - mean(&best.values, outcome.scale);
@@ -146,8 +146,8 @@ impl View<'_> {
         table
     }
 
-    /// Parameters that vary and get columns of their own; none where there are too many, or one is called like another
-    /// column.
+    /// Parameters that vary and get their own columns; none if there are too many, or one has the name of
+    /// another column.
     fn apart(&self) -> Vec<&str> {
         const MOST: usize = 5;
         const TAKEN: &[&str] = &[

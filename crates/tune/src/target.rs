@@ -15,19 +15,19 @@ use crate::space::{Resource, Space};
 use crate::template::Template;
 use crate::tuner::{Limit, Run, Status, Target};
 
-/// The checker finds what the run printed in the file that this variable names.
+/// This variable names the file with the run's output, for the checker.
 pub const STDOUT_VARIABLE: &str = "ROCM_PERF_STDOUT";
 
 /// The commands of a search.
 #[derive(Clone, Debug)]
 pub struct Commands {
-    /// What is measured.
+    /// The command to measure.
     pub run: Template,
-    /// Makes the program for a configuration.
+    /// Builds the program for a configuration.
     pub build: Option<Template>,
-    /// Says by its exit code whether a result is right.
+    /// Exits with 0 if a result is right.
     pub check: Option<Template>,
-    /// Variables for all of them.
+    /// Environment variables for all of them.
     pub env: Vec<(String, Template)>,
     /// Builds that may run at the same time.
     pub jobs: usize,
@@ -35,7 +35,7 @@ pub struct Commands {
     pub build_timeout: Duration,
     /// Longest time of a check.
     pub check_timeout: Duration,
-    /// Variables of ours that no command gets.
+    /// Our variables that no command gets.
     pub hidden: Vec<String>,
 }
 
@@ -50,21 +50,21 @@ pub struct CommandTarget<'a> {
     space: &'a Space,
     commands: &'a Commands,
     measure: &'a dyn Measure,
-    /// What a run printed, for the checker.
+    /// File for a run's output, for the checker.
     stdout: PathBuf,
     builds: &'a Builds<'a>,
-    /// Results of builds that are still there.
+    /// Results of builds that still exist.
     built: HashMap<Vec<u16>, Result<(), String>>,
-    /// Seconds of builds that no run has been charged with.
+    /// Build seconds that no run has been charged for.
     owed: f64,
-    /// The GPU, to see in built files what cannot be launched.
+    /// The GPU, to detect built files that cannot be launched.
     arch: Option<&'static Arch>,
     /// Files that the check names and runs have written: removed before a run, so that none is checked twice.
     written: BTreeSet<PathBuf>,
 }
 
 impl<'a> CommandTarget<'a> {
-    /// Prepares; `stdout` is where the output of a run is put for the checker.
+    /// Prepares a target; `stdout` is the file for a run's output, for the checker.
     pub fn new(
         space: &'a Space,
         commands: &'a Commands,
@@ -86,7 +86,7 @@ impl<'a> CommandTarget<'a> {
         }
     }
 
-    /// Why what was built cannot be launched, where its code object tells.
+    /// Why a build cannot be launched, if its code object shows it.
     fn problem_of_build(&self, levels: &[u16]) -> Option<String> {
         let words = self.builds.plain_words(self.commands.build.as_ref()?, levels);
         let made = words.iter().skip_while(|word| *word != "-o").nth(1).cloned();
@@ -95,7 +95,7 @@ impl<'a> CommandTarget<'a> {
         launch::problem_of_build(made.as_ref(), self.arch?, threads)
     }
 
-    /// Files that the check of a configuration names.
+    /// Files named in the check of a configuration.
     fn checked_files(&self, levels: &[u16]) -> Vec<PathBuf> {
         let check = self.commands.check.as_ref();
         let words = check.map(|check| self.builds.plain_words(check, levels)).unwrap_or_default();
@@ -107,7 +107,7 @@ impl<'a> CommandTarget<'a> {
             return result.clone();
         }
         if !self.builds.are_apart() {
-            // It goes where the last one is.
+            // It overwrites the last build.
             self.built.clear();
         }
         let result = self.builds.build(levels);
@@ -179,11 +179,12 @@ impl Target for CommandTarget<'_> {
     }
 
     fn lookahead(&self) -> usize {
-        // Some of those foreseen are built already.
+        // Some of the predicted ones are built already.
         if self.builds.are_apart() && self.commands.jobs > 1 { 2 * self.commands.jobs } else { 0 }
     }
 
-    /// Builds the next configuration, and beside it others that are likely to follow. Nothing is measured meanwhile.
+    /// Builds the next configuration, in parallel with others that are likely to follow. Nothing is measured
+    /// meanwhile.
     fn prepare(&mut self, next: &[&[u16]]) {
         let is_new = |levels: &&&[u16]| !self.built.contains_key(**levels);
         if !next.first().is_some_and(|first| is_new(&first)) {

@@ -1,4 +1,4 @@
-//! Command templates: split once into words, with `{NAME}` for parameters. No shell unless it is asked for.
+//! Command templates: split once into words, with `{NAME}` for parameters. No shell by default.
 
 mod shell;
 
@@ -13,7 +13,7 @@ pub enum TemplateError {
         /// The option it came with.
         option: String,
     },
-    /// A quote without its end.
+    /// An unclosed quote.
     #[error("`{option}` has a quote that is never closed: `{text}`")]
     Quote {
         /// The option it came with.
@@ -21,24 +21,24 @@ pub enum TemplateError {
         /// The whole template.
         text: String,
     },
-    /// A name that is no parameter.
+    /// A name that is not a parameter.
     #[error("`{option}` uses `{{{name}}}`, but the space has no such parameter")]
     Unknown {
         /// The option it came with.
         option: String,
         /// The name.
         name: String,
-        /// What there is.
+        /// The parameters.
         known: Vec<String>,
     },
-    /// A brace without its partner.
+    /// An unmatched brace.
     #[error("`{option}` has a single `{brace}` in `{text}`")]
     Brace {
         /// The option it came with.
         option: String,
-        /// Which.
+        /// Which one.
         brace: char,
-        /// The word it stands in.
+        /// The word it is in.
         text: String,
     },
 }
@@ -60,14 +60,14 @@ impl TemplateError {
     }
 }
 
-/// A command with places for parameters.
+/// A command with placeholders for parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Template {
     words: Vec<Vec<Piece>>,
     shell: bool,
 }
 
-/// No command can hold it.
+/// Cannot occur in a command.
 const MARK: char = '\0';
 
 #[derive(Clone, Debug, PartialEq)]
@@ -103,7 +103,7 @@ impl Template {
         Ok(Self { words: vec![pieces(option, text, names)?], shell: false })
     }
 
-    /// The words of the command where parameters have these settings.
+    /// The words of the command with these settings.
     pub fn words(&self, settings: &[(&str, &Setting)]) -> Vec<String> {
         let fill = |piece: &Piece| match piece {
             Piece::Text(text) => text.clone(),
@@ -115,30 +115,30 @@ impl Template {
         }
     }
 
-    /// Parameters it names.
+    /// Parameters that it uses.
     pub fn parameters(&self) -> Vec<usize> {
         let pieces = self.words.iter().flatten();
         pieces.filter_map(|piece| if let Piece::Parameter(p) = piece { Some(*p) } else { None }).collect()
     }
 
-    /// The program, where no parameter decides which it is.
+    /// The program, if it does not depend on a parameter.
     pub fn program(&self) -> Option<String> {
         self.marked_words().into_iter().next().filter(|word| !word.contains(MARK))
     }
 
-    /// Words without parameters, such as the program and its files; of a shell line, its words.
+    /// Words without parameters, such as the program and its files; a shell line is split into words.
     pub fn fixed_words(&self) -> Vec<String> {
         self.marked_words().into_iter().filter(|word| !word.contains(MARK)).collect()
     }
 
-    /// The same without what `-o` names: it is made, not read.
+    /// Fixed words without the argument of `-o`: it is written, not read.
     pub fn words_read(&self) -> Vec<String> {
         let words = self.marked_words();
         let is_read = |i: &usize| !words[*i].contains(MARK) && (*i == 0 || words[*i - 1] != "-o");
         (0..words.len()).filter(is_read).map(|i| words[i].clone()).collect()
     }
 
-    /// All words, those of a shell line too, with a mark in the place of parameters.
+    /// All words, also of a shell line, with a mark for each parameter.
     fn marked_words(&self) -> Vec<String> {
         let mark = |piece: &Piece| match piece {
             Piece::Text(text) => text.clone(),
@@ -153,7 +153,7 @@ impl Template {
     }
 }
 
-/// Splits into words as a shell does with quotes and backslashes, and nothing else; none for an open quote.
+/// Splits into words like a shell, with only quotes and backslashes; `None` for an open quote.
 pub fn split(line: &str) -> Option<Vec<String>> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     let mut characters = line.chars();
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(template.fixed_words(), ["python", "k.py", "--m", "--n=4"]);
         assert_eq!(template.parameters(), [0]);
         assert_eq!(template.program().as_deref(), Some("python"));
-        // Of a shell line too, whatever stands between: the files it names decide results.
+        // Also of a shell line with anything in between: the files it names affect results.
         let line = CommandText::Line("./k data.bin --m {M} 'a {mode}' > x{M}".into());
         let template = Template::parse("t", &line, &NAMES, true).unwrap();
         assert_eq!(template.fixed_words(), ["./k", "data.bin", "--m", ">"]);

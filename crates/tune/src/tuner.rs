@@ -1,4 +1,4 @@
-//! The loop of `autotune`: ask a strategy, measure, repeat where noise demands, and rank.
+//! The loop of `autotune`: ask a strategy, measure, repeat if noise requires it, and rank.
 
 use std::time::Duration;
 
@@ -21,15 +21,15 @@ pub enum Status {
     TooSlow,
     /// The checker refused its result.
     WrongResult,
-    /// It ended well, but the metric was not to be found.
+    /// It succeeded, but did not give the metric.
     NoValue,
     /// It gave a value in one run and failed in another.
     Unstable,
-    /// It was not run: it cannot be launched.
+    /// It did not run: it cannot be launched.
     Skipped,
 }
 
-/// All of them with their names.
+/// All statuses with their names.
 const STATUSES: &[(Status, &str)] = &[
     (Status::Ok, "ok"),
     (Status::BuildFailed, "build_failed"),
@@ -43,12 +43,12 @@ const STATUSES: &[(Status, &str)] = &[
 ];
 
 impl Status {
-    /// As reports and journals name it.
+    /// Its name in reports and journals.
     pub fn name(self) -> &'static str {
         STATUSES.iter().find(|(status, _)| *status == self).map_or("", |(_, name)| name)
     }
 
-    /// The status of that name.
+    /// The status with this name.
     pub fn named(name: &str) -> Option<Self> {
         STATUSES.iter().find(|(_, known)| *known == name).map(|(status, _)| *status)
     }
@@ -63,32 +63,32 @@ pub struct Run {
     pub value: Option<f64>,
     /// Seconds the program itself ran.
     pub seconds: f64,
-    /// Seconds spent on it in all, building and checking included.
+    /// Total seconds spent on it, including build and check.
     pub spent: f64,
-    /// Why it failed: the end of what it said.
+    /// Why it failed: the end of its output.
     pub detail: String,
 }
 
-/// What is tuned: runs a configuration once. The first run (number 0) also builds and checks.
+/// The program to tune: runs a configuration once. The first run (number 0) also builds and checks.
 pub trait Target {
-    /// Runs the configuration with these levels; none of it may take longer than `limit`.
+    /// Runs the configuration with these levels; no part of it may take longer than `limit`.
     fn run(&mut self, levels: &[u16], number: usize, limit: Limit) -> Run;
 
-    /// How many configurations it wants to know ahead.
+    /// How many configurations it wants to know in advance.
     fn lookahead(&self) -> usize {
         0
     }
 
-    /// Hears which configuration is run next, and which are likely to follow: what they need can be made together.
+    /// Tells it the next configuration and the likely ones after it: it can prepare them together.
     fn prepare(&mut self, _next: &[&[u16]]) {}
 }
 
 /// How long a run may take.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limit {
-    /// Afterwards it is stopped.
+    /// It is stopped after this time.
     pub time: Duration,
-    /// Whether the limit comes from the best so far rather than from the user.
+    /// Whether the limit comes from the best so far and not from the user.
     pub by_best: bool,
 }
 
@@ -104,19 +104,19 @@ pub struct Budget {
 /// How to search.
 #[derive(Clone, Debug)]
 pub struct TunerOptions {
-    /// Which strategy.
+    /// The strategy.
     pub strategy: Choice,
-    /// Of all random choices.
+    /// Seed of all random choices.
     pub seed: u64,
     /// Share of the space for the seed phase.
     pub seed_fraction: f64,
     /// Candidates predicted to be slower than the best by more than this factor are not tried.
     pub prune_factor: f64,
-    /// Runs of one configuration at most.
+    /// Maximum runs of one configuration.
     pub repeats: usize,
     /// When to stop.
     pub budget: Budget,
-    /// Longest a run may take.
+    /// Time limit of a run.
     pub timeout: Duration,
     /// Whether larger values are better.
     pub maximise: bool,
@@ -140,13 +140,13 @@ impl Default for TunerOptions {
 /// A configuration that was tried.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// Which one.
+    /// Its index.
     pub candidate: usize,
-    /// What for.
+    /// Its purpose.
     pub phase: Phase,
     /// Values of its runs.
     pub values: Vec<f64>,
-    /// [`Status::Ok`] when it has a value.
+    /// [`Status::Ok`] if it has a value.
     pub status: Status,
     /// Why it failed.
     pub detail: String,
@@ -154,16 +154,16 @@ pub struct Trial {
     pub seconds: f64,
 }
 
-/// How far the search is.
+/// The progress of a search.
 #[derive(Clone, Debug)]
 pub struct Progress<'a> {
-    /// Trials of the budget that are used.
+    /// Trials used from the budget.
     pub used: usize,
-    /// Trials of the budget, or of the space where it is smaller.
+    /// Trials in the budget, or in the space if that is smaller.
     pub of: usize,
-    /// Seconds spent, earlier sessions included.
+    /// Seconds spent, including earlier sessions.
     pub spent: f64,
-    /// Seconds to spend at most.
+    /// Time limit, in seconds.
     pub time: Option<f64>,
     /// The best configuration so far and its value.
     pub best: Option<(&'a [u16], f64)>,
@@ -172,15 +172,15 @@ pub struct Progress<'a> {
 /// What the search found.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// In the order they were tried.
+    /// All trials, in order.
     pub trials: Vec<Trial>,
     /// Trials with values, best first.
     pub ranking: Vec<usize>,
     /// Spread between runs of one configuration.
     pub noise: Noise,
-    /// Whether values are compared by their logarithms.
+    /// Whether values are compared as logarithms.
     pub scale: Scale,
-    /// Of the strategy's model, or of one fitted at the end.
+    /// Quality of the strategy's model, or of one fitted at the end.
     pub quality: Option<Quality>,
     /// The model at the end.
     pub model: Option<Model>,
@@ -188,74 +188,74 @@ pub struct Outcome {
     pub spent: f64,
     /// Trials of the seed phase that were planned.
     pub seeds: usize,
-    /// Trials of the budget that were used: one for each configuration and each further set of repeats.
+    /// Trials used from the budget: one per configuration, and one per further set of repeats.
     pub used: usize,
     /// Whether every candidate was tried.
     pub exhausted: bool,
-    /// Whether the first of the ranking is there because it is simpler than the one with the best mean.
+    /// Whether the first in the ranking is there because it is simpler than the one with the best mean.
     pub by_simplicity: bool,
 }
 
-/// How values are compared: less is better, and by ratio where all are positive.
+/// How values are compared: lower is better, and by ratio if all are positive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
     /// Whether larger values are better.
     pub maximise: bool,
-    /// Whether values are compared by their logarithms.
+    /// Whether values are compared as logarithms.
     pub logarithmic: bool,
 }
 
 impl Scale {
-    /// The value as models see it.
+    /// The value for models.
     pub fn to(self, value: f64) -> f64 {
         let value = if self.logarithmic { value.ln() } else { value };
         if self.maximise { -value } else { value }
     }
 
-    /// The value behind what models see.
+    /// The value from a model's value.
     pub fn back(self, seen: f64) -> f64 {
         let seen = if self.maximise { -seen } else { seen };
         if self.logarithmic { seen.exp() } else { seen }
     }
 
-    /// The mean of values as models see them, in their own unit: for positive ones the geometric mean.
+    /// The mean of values in model space, in their own unit: for positive values, the geometric mean.
     pub fn centre(self, values: &[f64]) -> f64 {
         match values {
-            // Logarithms would cost them their last digits.
+            // Logarithms would lose their last digits.
             [first, rest @ ..] if rest.iter().all(|value| value == first) => *first,
             _ => self.back(mean(values, self)),
         }
     }
 }
 
-/// A run of a good configuration may take so many times as long as the best's longest.
+/// A run may take this many times as long as the longest run of the best.
 const STOP_FACTOR: f64 = 5.0;
-/// Shorter limits would stop programs for the machine's hiccups.
+/// Shorter limits would stop programs because of the machine's hiccups.
 const STOP_LEAST: f64 = 2.0;
 /// At most this share of the budget goes into the seed phase.
 const SEED_SHARE: f64 = 0.25;
-/// Fewer seeds tell a model nothing.
+/// Fewer seeds are too few for a model.
 const FEWEST_SEEDS: usize = 10;
-/// Standard errors within which a configuration is run again.
+/// Standard errors within which a configuration runs again.
 const CONTENDS: f64 = 3.0;
-/// Share of the budget kept for telling the best from those close to it.
+/// Share of the budget for separating the best from its closest rivals.
 const PLAY_OFF_SHARE: f64 = 0.12;
-/// Standard errors that tell two configurations apart.
+/// Standard errors that separate two configurations.
 const APART: f64 = 2.0;
-/// A difference that is not worth further runs.
+/// A difference that is not worth more runs.
 const INDIFFERENT: f64 = 0.01;
-/// Spread assumed before anything was repeated.
+/// Spread assumed before any repeat.
 const ASSUMED_NOISE: f64 = 0.03;
 
 /// The search over one space.
 pub struct Tuner<'a> {
     space: &'a Space,
     candidates: &'a Candidates,
-    /// What models see.
+    /// Features for the models.
     pub features: Features,
     options: TunerOptions,
     trials: Vec<Trial>,
-    /// Trials of the budget that are used: one for each configuration, one for each further set of repeats.
+    /// Trials used from the budget: one per configuration, and one per further set of repeats.
     used: usize,
     spent: f64,
 }
@@ -319,7 +319,7 @@ impl<'a> Tuner<'a> {
                     }
                     self.trial(candidate, phase, target);
                 }
-                // Nothing is left to try; the rest of the budget may still tell who is best.
+                // Nothing is left to try; the rest of the budget may still separate the best.
                 None => match self.rival() {
                     Some(place) => self.again(place, target),
                     None => break,
@@ -369,7 +369,7 @@ impl<'a> Tuner<'a> {
         watch(&Progress { used, of, spent: self.spent, time, best });
     }
 
-    /// Tries a configuration, again and again while it may be the best and noise leaves that open.
+    /// Tries a configuration; repeats it while it may be the best and the noise leaves that open.
     fn trial(&mut self, candidate: usize, phase: Phase, target: &mut dyn Target) {
         self.used += 1;
         let place = self.trials.len();
@@ -392,7 +392,7 @@ impl<'a> Tuner<'a> {
         }
     }
 
-    /// Whether a trial may be the best for all that is known.
+    /// Whether a trial may still be the best.
     fn contends(&self, place: usize) -> bool {
         let scale = self.scale();
         let Some(best) = self.best(scale) else { return false };
@@ -406,8 +406,8 @@ impl<'a> Tuner<'a> {
         place == best || behind <= CONTENDS * error
     }
 
-    /// Whom to run again: the best or the one most likely to be better, whichever had fewer runs. None when the best
-    /// is clear, or ahead of all others by as much as matters.
+    /// The trial to repeat: the best or its most likely rival, whichever had fewer runs. `None` if the best
+    /// is clear, or ahead of all others by enough.
     fn rival(&self) -> Option<usize> {
         let scale = self.scale();
         let noise = self.noise(scale).or_assumed(ASSUMED_NOISE);
@@ -427,7 +427,7 @@ impl<'a> Tuner<'a> {
         (near < APART).then_some(fewer)
     }
 
-    /// Another set of repeats.
+    /// Runs another set of repeats.
     fn again(&mut self, place: usize, target: &mut dyn Target) {
         self.used += 1;
         for _ in 0..self.options.repeats {
@@ -437,7 +437,7 @@ impl<'a> Tuner<'a> {
         }
     }
 
-    /// One run; whether it gave a value.
+    /// Runs once; returns whether it gave a value.
     fn run_once(&mut self, place: usize, target: &mut dyn Target) -> bool {
         let limit = self.limit();
         let number = self.trials[place].values.len();
@@ -448,7 +448,7 @@ impl<'a> Tuner<'a> {
         match run.value.filter(|value| run.status == Status::Ok && value.is_finite()) {
             Some(value) => trial.values.push(value),
             None => {
-                // A configuration that fails now and then is no good, whatever its other runs gave.
+                // A configuration that sometimes fails is useless, whatever its other runs gave.
                 trial.status = match run.status {
                     _ if number > 0 => Status::Unstable,
                     Status::Ok => Status::NoValue,
@@ -516,12 +516,12 @@ impl<'a> Tuner<'a> {
     }
 }
 
-/// The probability that chance alone puts a configuration behind an equally good one.
+/// The probability that an equally good configuration is behind by chance.
 const LUCK: f64 = 0.05;
 
 impl Tuner<'_> {
-    /// Puts the simplest of those that cannot be told from the best first; whether that is another one. Simplest is
-    /// what changes fewest of the defaults.
+    /// Moves the simplest of the trials that are statistically equal to the best to the front; returns
+    /// whether that is another one. The simplest changes the fewest defaults.
     fn prefer_simple(&self, ranking: &mut [usize], noise: Noise, scale: Scale) -> bool {
         let Some(&best) = ranking.first().filter(|_| self.space.has_defaults()) else { return false };
         let defaults = self.space.defaults();
@@ -542,7 +542,7 @@ impl Tuner<'_> {
     }
 }
 
-/// The mean of values as models see them.
+/// The mean of values in model space.
 pub(crate) fn mean(values: &[f64], scale: Scale) -> f64 {
     values.iter().map(|value| scale.to(*value)).sum::<f64>() / values.len().max(1) as f64
 }

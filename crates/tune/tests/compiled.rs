@@ -1,4 +1,4 @@
-//! What rules write, compiled by clang for a real GPU, and the guard on the code objects that come of it.
+//! The rules' output, compiled by clang for a real GPU, and the guard on the resulting code objects.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,7 +13,7 @@ fn clang() -> Option<&'static str> {
     testing::tool(&["clang-22", "clang-23", "clang-21", "clang"])
 }
 
-/// As much of HIP as the kernels need; there are no headers here.
+/// The part of HIP that the kernels need; there are no headers here.
 const PRELUDE: &str = "
 #define __global__ __attribute__((global))
 #define __shared__ __attribute__((shared))
@@ -41,7 +41,7 @@ extern \"C\" __global__ void all(const float* __restrict__ x, const float* y, co
 }
 ";
 
-/// Compiles device code for gfx942; none where this clang cannot.
+/// Compiles device code for gfx942; `None` if this clang cannot.
 fn compiled(folder: &Path, name: &str, source: &str, more: &[&str]) -> Option<PathBuf> {
     let clang = clang()?;
     let (from, to) = (folder.join(format!("{name}.hip")), folder.join(format!("{name}.co")));
@@ -100,7 +100,7 @@ fn what_rules_write_compiles_and_keeps_the_abi() {
     }
 }
 
-/// The compiler's own assembly is the witness.
+/// Checked in the compiler's own assembly.
 #[test]
 fn rules_have_the_effect_they_promise() {
     let folder = tempfile::tempdir().unwrap();
@@ -122,7 +122,7 @@ fn rules_have_the_effect_they_promise() {
     }
 }
 
-/// Why no rule joins neighbours in straight code: the compiler does so itself.
+/// Why no rule joins neighbours in straight code: the compiler already does.
 #[test]
 fn neighbours_in_straight_code_need_no_rule() {
     let folder = tempfile::tempdir().unwrap();
@@ -147,7 +147,7 @@ fn every_flag_of_the_table_is_known_to_the_compiler() {
     }
 }
 
-/// Keeps `live` values alive at once: stores may reach what is read, so all is read before.
+/// Keeps `live` values alive at once: stores may alias the input, so everything is read first.
 fn hungry(live: usize, bounds: &str, count: &str) -> String {
     format!(
         "{PRELUDE}\n#ifdef WIDE\ntypedef long count;\n#else\ntypedef int count;\n#endif\n\

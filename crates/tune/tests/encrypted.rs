@@ -1,4 +1,4 @@
-//! A language model behind https: who is trusted answers, who is not is refused.
+//! A language model with https: a trusted server is used, an untrusted one is refused.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -13,7 +13,7 @@ use rocm_perf_tune::optimize::source::Source;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// Makes a certificate for localhost that vouches for itself; none without openssl.
+/// Creates a self-signed certificate for localhost; `None` without openssl.
 fn certificate(folder: &Path, name: &str) -> Option<(PathBuf, PathBuf)> {
     let (key, certificate) = (folder.join(format!("{name}.key")), folder.join(format!("{name}.pem")));
     let mut command = Command::new("openssl");
@@ -38,7 +38,7 @@ fn certificate(folder: &Path, name: &str) -> Option<(PathBuf, PathBuf)> {
     Some((key, certificate))
 }
 
-/// A server that gives every caller the same answer.
+/// A server that gives every client the same response.
 fn server(key: &Path, certificate: &Path, answer: String) -> u16 {
     let chain = vec![CertificateDer::from_pem_file(certificate).unwrap()];
     let key = PrivateKeyDer::from_pem_file(key).unwrap();

@@ -1,14 +1,14 @@
-//! What a search foretells of itself: seeds exactly, and nothing changes because somebody asks.
+//! What a search predicts about itself: seeds exactly, and asking changes nothing.
 
 use rocm_perf_tune::search::{Choice, Phase};
 use rocm_perf_tune::space::Space;
 use rocm_perf_tune::tuner::{Budget, Limit, Outcome, Run, Status, Target, Tuner, TunerOptions};
 
-/// A surface with a cliff; keeps what it was told.
+/// A surface with a cliff; records what it was told.
 struct Watched {
     lookahead: usize,
     next: Vec<Vec<u16>>,
-    /// Whether what ran first after each telling was what had been told before it.
+    /// Whether each first run was the predicted one.
     foretold: Vec<bool>,
 }
 
@@ -60,7 +60,7 @@ fn seeds_are_foretold_exactly_and_asking_changes_nothing() {
         };
         assert_eq!(order(&alone), order(&asked), "{strategy:?}");
         let seeds = asked.trials.iter().filter(|trial| trial.phase == Phase::Seed).count();
-        // The last trial of a budget is told nothing: nothing follows it.
+        // Before the last trial of a budget nothing is predicted: nothing follows it.
         assert!(foretold.len() >= seeds - 2 && seeds >= 10, "{strategy:?}");
         assert!(foretold.iter().take(seeds - 1).all(|right| *right), "{strategy:?} {foretold:?}");
     }

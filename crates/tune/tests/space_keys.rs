@@ -1,4 +1,4 @@
-//! Every key that a space file may have, and what a mistake in it says.
+//! Every key that a space file may have, and the error for a mistake in it.
 
 use rocm_perf_tune::space::{CommandText, Limits, Objective, Space};
 

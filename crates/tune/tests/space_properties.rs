@@ -1,11 +1,11 @@
-//! Spaces, expressions and templates on anything: they never panic, and come to what a plain evaluator comes to.
+//! Spaces, expressions and templates on any input: they never panic, and agree with a plain evaluator.
 
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use rocm_perf_tune::space::{CommandText, Expression, Scalar, Setting, Space};
 use rocm_perf_tune::template::{Template, split};
 
-/// An expression as a tree of our own, to be written out and worked out independently.
+/// An independent expression tree, to write and evaluate expressions.
 #[derive(Clone, Debug)]
 enum Tree {
     Number(u32),
@@ -38,7 +38,7 @@ fn level(symbol: &str) -> u8 {
 }
 
 impl Tree {
-    /// Written with as few brackets as precedence allows, and how tightly it binds.
+    /// The text with as few brackets as precedence allows, and how tightly it binds.
     fn text(&self) -> (String, u8) {
         let at_least = |tree: &Tree, least: u8| {
             let (text, binds) = tree.text();
@@ -136,7 +136,7 @@ fn pieces(of: &'static [&'static str]) -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    // What fails gets a test with a name, not a file of seeds.
+    // Failures get a named test, not a file of seeds.
     #![proptest_config(Config { failure_persistence: None, ..Config::with_cases(400) })]
 
     #[test]
@@ -192,7 +192,7 @@ proptest! {
         prop_assert_eq!(words, ["k".to_string(), format!("--v={value}"), value]);
     }
 
-    /// The listing prunes early; trying every combination does not.
+    /// The listing prunes early; brute force does not.
     #[test]
     fn candidates_are_those_of_trying_everything(
         tree in trees(), sizes in prop::array::uniform3(1usize..6), steps in prop::array::uniform3(1i64..9),

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{Random, replaced};
 
-/// Values of a document, however deep; a document that is cut has values too.
+/// Values of a document at any depth, also of one that is cut off.
 fn values(bytes: &[u8]) -> Vec<Range<usize>> {
     let (mut found, mut open, mut at) = (Vec::new(), Vec::new(), 0);
     while at < bytes.len() && found.len() < 100_000 {
@@ -44,7 +44,7 @@ pub fn change(bytes: &[u8], random: &mut Random) -> Option<Vec<u8>> {
     const TEXTS: [&str; 8] =
         ["\"\"", "\"\\ud800\"", "\"\\u0000x\"", "\"\\\"", "\"\u{202e}\"", "{}", "[]", "null"];
     let values = values(bytes);
-    // The document has a byte before it in some targets, which says what it is.
+    // In some targets, a byte before the document says what it is.
     let value = random.pick(&values)?.clone();
     let other = random.pick(&values)?.clone();
     let inside = &bytes[value.clone()];

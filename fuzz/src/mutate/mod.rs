@@ -1,4 +1,4 @@
-//! Changes to inputs that know how the inputs are built. Each gives `None` where an input is not built that way.
+//! Changes to inputs that know how they are built. Each returns `None` if an input is not built that way.
 
 mod json;
 mod lines;
@@ -19,7 +19,7 @@ pub enum Shape {
     Sqlite,
 }
 
-/// Numbers at the edges of types and of what readers expect.
+/// Numbers at the limits of types and of what readers expect.
 pub const EDGES: [&str; 22] = [
     "0",
     "-1",
@@ -57,7 +57,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Below `end`; 0 where there is nothing to choose from.
+    /// Below `end`; 0 if there is nothing to choose from.
     pub fn below(&mut self, end: usize) -> usize {
         if end == 0 { 0 } else { (self.next() % end as u64) as usize }
     }
@@ -66,13 +66,13 @@ impl Random {
         of.get(self.below(of.len()))
     }
 
-    /// A number at an edge.
+    /// A number at a limit.
     pub fn edge(&mut self) -> &'static str {
         EDGES[self.below(EDGES.len())]
     }
 }
 
-/// Changes `data[..size]` in place and gives its new size.
+/// Changes `data[..size]` in place and returns its new size.
 pub fn mutate(shape: Shape, data: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize {
     let mut random = Random(u64::from(seed) << 16);
     let change = match shape {
@@ -83,7 +83,7 @@ pub fn mutate(shape: Shape, data: &mut [u8], size: usize, max_size: usize, seed:
         Shape::Protobuf => Some(protobuf::change as _),
         Shape::Sqlite => Some(sqlite::change as _),
     };
-    // One in four is libFuzzer's own change, which knows what comparisons failed.
+    // One in four changes is libFuzzer's own, which knows which comparisons failed.
     if let Some(change) = change.filter(|_| random.below(4) > 0) {
         let mut changed = data[..size].to_vec();
         for _ in 0..=random.below(3) {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{Random, replaced};
 
-/// Where each instruction stands.
+/// Where each instruction is.
 fn instructions(bytes: &[u8]) -> Vec<Range<usize>> {
     let (mut found, mut at) = (Vec::new(), 0);
     while at < bytes.len() {

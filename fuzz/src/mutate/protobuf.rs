@@ -34,7 +34,7 @@ fn put(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-/// The fields of a message; none where the bytes are no message.
+/// The fields of a message; `None` if the bytes are not a message.
 fn fields(bytes: &[u8]) -> Option<Vec<Field>> {
     let (mut found, mut at) = (Vec::new(), 0);
     while at < bytes.len() {
@@ -83,7 +83,7 @@ pub fn change(bytes: &[u8], random: &mut Random) -> Option<Vec<u8>> {
     let which = random.below(fields.len());
     let chosen = fields[which].clone();
     let inside = &bytes[chosen.payload.clone()];
-    // Deeper in most cases, where there is something deeper.
+    // In most cases, change a nested message if there is one.
     let mut payload = None;
     if chosen.wire == 2 && random.below(8) > 0 {
         payload = change(inside, random);

@@ -47,7 +47,7 @@ pub fn change(bytes: &[u8], random: &mut Random) -> Option<Vec<u8>> {
         }
         // The kind of page, its number of cells, its free blocks.
         6 => out[head + random.below(12)] = *random.pick(&[0, 1, 2, 5, 10, 13, 0xff])?,
-        // A page in the place of another.
+        // Copy one page over another.
         7 => {
             let other = random.below(pages) * size;
             out.copy_within(other..(other + size).min(bytes.len()), start.min(bytes.len() - size));

@@ -24,9 +24,9 @@ fn drain(mut reader: impl Read, at_once: usize) -> (Vec<u8>, Option<ErrorKind>) 
     (bytes, None)
 }
 
-/// Several threads give what one thread gives, and both what flate2 gives.
+/// Several threads give the same output as one thread, and both the same as flate2.
 pub fn inflate(bytes: &[u8]) {
-    // With a head, most inputs get as far as a block.
+    // With a header, most inputs get as far as a block.
     let mut packed = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
     packed.extend_from_slice(bytes);
     for packed in [bytes, &packed] {
@@ -35,12 +35,12 @@ pub fn inflate(bytes: &[u8]) {
         assert_eq!(drain(parallel, 700), sequential);
         let (reference, error) = drain(flate2::bufread::MultiGzDecoder::new(packed), 1);
         assert_eq!(error, sequential.1);
-        // flate2 loses the byte that it decoded in the call that met the damage.
+        // flate2 loses the byte that it decoded in the call that found the damage.
         assert!(sequential.0.starts_with(&reference) && sequential.0.len() <= reference.len() + 1);
     }
 }
 
-/// What the cursor skips is what it reads.
+/// The cursor skips exactly what it reads.
 pub fn json(bytes: &[u8]) {
     let mut json = Cursor::new(bytes);
     let mut skipper = json;

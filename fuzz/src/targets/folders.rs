@@ -1,4 +1,4 @@
-//! Readers of folders: the first byte of an input says which of the files it is.
+//! Readers of folders: the first byte of an input selects the file.
 
 use ingest::{Progress, att as thread_traces, code as code_facts};
 use trace::Needs;

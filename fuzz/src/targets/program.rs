@@ -1,4 +1,4 @@
-//! What is behind the readers: analyses, digests, tuning spaces, SQL. They pull in the whole program.
+//! What comes after the readers: analyses, digests, tuning spaces, SQL. They pull in the whole program.
 
 use std::cell::RefCell;
 
@@ -16,7 +16,7 @@ use tune::template::Template;
 use super::readers::{folder, torch_in_parts, write};
 use super::texts::text;
 
-/// What a trace of a stranger does to the analyses: times at the edge of the range, calls without work, cycles.
+/// Analyses of a hostile trace: times at the limits of the range, calls without work, cycles.
 pub fn analyses(bytes: &[u8]) {
     let Ok(mut trace) = torch_in_parts(bytes, 1 << 30) else { return };
     trace.finish();
@@ -34,7 +34,7 @@ pub fn analyses(bytes: &[u8]) {
     let _ = analysis::ops::compute(&run, &OpsOptions::default());
 }
 
-/// Every event is kept, and the result is read as the input was.
+/// Every event is kept, and the result can be read like the input.
 pub fn perfetto_fix(bytes: &[u8]) {
     let input = write("fix.json", bytes);
     let output = folder().join("fixed.json");
@@ -43,12 +43,12 @@ pub fn perfetto_fix(bytes: &[u8]) {
     }
 }
 
-/// What can be decoded is encoded to something that decodes to the same. The bytes are the fields: compressed, and with a
-/// length and a checksum that fit, or nothing would get past them.
+/// What can be decoded is encoded to something that decodes to the same. The input is the fields: we compress
+/// them and add the length and checksum, or no input would get past the header.
 pub fn digest(bytes: &[u8]) {
     let _ = digest::decode(bytes);
     let packed = zstd::bulk::compress(bytes, 1).expect("zstd compresses anything");
-    // Magic and version are those of a digest of nothing.
+    // Magic and version are those of an empty digest.
     let mut sealed = digest::encode(&Digest::default())[..10].to_vec();
     sealed.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
     sealed.extend_from_slice(&rapidhash::v3::rapidhash_v3(&packed).to_le_bytes());
@@ -60,7 +60,7 @@ pub fn digest(bytes: &[u8]) {
     }
 }
 
-/// A condition of a space comes to the same twice.
+/// Evaluating a condition of a space twice gives the same result.
 pub fn expression_of_space(text: &str) {
     let names = ["A", "B", "mode"];
     let Ok(parsed) = Expression::parse(text, &|name| names.iter().position(|known| *known == name)) else {
@@ -80,9 +80,9 @@ pub fn what_if(bytes: &[u8]) {
     let _ = text.parse::<analysis::WhatIf>();
 }
 
-/// What a space lists fulfils what it says.
+/// What a space lists matches what it declares.
 pub fn space(bytes: &[u8]) {
-    // Large spaces are listed by hundreds of thousands: not what is looked for here.
+    // Large spaces list hundreds of thousands of candidates, which is not the subject here.
     let Some(text) = text(bytes).filter(|text| text.len() <= 2_000) else { return };
     let Ok(space) = Space::parse(text) else { return };
     let combinations: f64 = space.parameters.iter().map(|parameter| parameter.values.len() as f64).product();
@@ -125,7 +125,7 @@ fn session() -> Session {
     trace.finish();
     let mut session = Session::of_trace(trace).expect("a session");
     let mut checks = 0;
-    // Some statements never end: they are stopped as `query` stops them.
+    // Some statements never end: they are stopped as in `query`.
     session
         .watch(1_000, move || {
             checks += 1;
@@ -149,7 +149,7 @@ pub fn sql(bytes: &[u8]) {
                 let _ = row.value(0);
             }
         }
-        // What a statement made must not help the next one.
+        // What one statement created must not help the next one.
         let lower = sql.to_ascii_lowercase();
         if ["create", "temp", "insert", "update", "pragma", "drop", "delete"]
             .iter()

@@ -1,4 +1,4 @@
-//! Readers of single files: whatever the bytes, they give a trace or an error, and never panic.
+//! Readers of single files: whatever the bytes, they return a trace or an error, and never panic.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -39,7 +39,7 @@ pub fn torch_in_parts(bytes: &[u8], part: usize) -> Result<Trace, Error> {
     read_text(bytes, &input, &Needs::everything(), &Progress::default(), Parts { stretch: part, block: part })
 }
 
-/// How the bytes are split must not show.
+/// The result does not depend on how the bytes are split.
 pub fn torch(bytes: &[u8]) {
     let (whole, split) = (torch_in_parts(bytes, 1 << 30), torch_in_parts(bytes, 64));
     assert_eq!(whole.is_ok(), split.is_ok());
@@ -63,7 +63,7 @@ pub fn rpd(bytes: &[u8]) {
     read(Format::Rpd, "t.rpd", ingest::rpd::read, bytes);
 }
 
-/// Through detection, as its reader has no door of its own.
+/// Through detection, as its reader is not public.
 pub fn compute_analysis(bytes: &[u8]) {
     detected("analysis.db", bytes);
 }
@@ -72,7 +72,7 @@ pub fn rocprofv3_json(bytes: &[u8]) {
     read(Format::Rocprofv3Json, "t_results.json", ingest::rocprofv3::json::read, bytes);
 }
 
-/// The first byte says which file of a set it is.
+/// The first byte selects the file of a set.
 pub fn rocprofv3_csv(bytes: &[u8]) {
     const NAMES: [&str; 6] = [
         "kernel_trace",
@@ -87,7 +87,7 @@ pub fn rocprofv3_csv(bytes: &[u8]) {
     read(Format::Rocprofv3Csv, &name, ingest::rocprofv3::csv::read, rest);
 }
 
-/// Through detection, which tells tables of the old tool from others.
+/// Through detection, which distinguishes tables of the old tool from others.
 pub fn rocprof(bytes: &[u8]) {
     detected("results.csv", bytes);
 }
@@ -100,7 +100,7 @@ pub fn xplane(bytes: &[u8]) {
     read(Format::Xplane, "t.xplane.pb", ingest::xplane::read, bytes);
 }
 
-/// Nothing in a pickle is ever run: the machine has no way to.
+/// Nothing in a pickle is ever executed: the reader cannot execute anything.
 pub fn snapshot(bytes: &[u8]) {
     read(Format::Snapshot, "t.pickle", ingest::snapshot::read, bytes);
 }
@@ -122,7 +122,7 @@ fn detected(name: &str, bytes: &[u8]) {
     let _ = ingest::read(&[path], &Needs::everything(), &Progress::default());
 }
 
-/// Any bytes the way a user gives them: the format is found, then read.
+/// Any bytes as a user passes them: the format is detected, then read.
 pub fn detect(bytes: &[u8]) {
     detected("file", bytes);
 }

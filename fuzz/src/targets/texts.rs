@@ -6,7 +6,7 @@ pub fn text(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(bytes).ok()
 }
 
-/// An expression comes to the same twice, and means the same when it was printed and parsed again.
+/// Evaluating an expression twice gives the same result, also after it was printed and parsed again.
 pub fn expression(bytes: &[u8]) {
     let Some(text) = text(bytes) else { return };
     if let Ok(parsed) = expr::parse(text) {
@@ -31,14 +31,14 @@ pub fn gate(bytes: &[u8]) {
     let _ = analysis::compare::Gate::parse(text);
 }
 
-/// Redacting twice changes nothing more, and a secret where we know secrets to be never comes out.
+/// Redacting twice changes nothing more, and a secret in a known position never remains.
 pub fn redactor(bytes: &[u8]) {
     const SECRET: &str = "sk-Zq7vT1pXw9LmB4nR8cYd";
     let Some(text) = text(bytes) else { return };
     let once = redact_text(text).into_owned();
     assert_eq!(redact_text(&once), once);
     let with = format!("{text} --api-key {SECRET}");
-    // Inside quotes that were opened before, the words are part of something else.
+    // Inside quotes that were opened before, the words belong to something else.
     if !text.contains(['"', '\'', '\\', '`', '#', '\n', '\r']) && text.is_ascii() {
         assert!(!redact_text(&with).contains(SECRET), "{with}");
     }

@@ -1,6 +1,6 @@
-//! A browser that tests drive: pages as people see them, after scripts and styles, with clicks and forms.
+//! A browser that tests control: pages as people see them, after scripts and styles, with clicks and forms.
 //!
-//! It speaks the browser's own protocol over a pipe, so nothing beside the browser has to be installed.
+//! It uses the browser's own protocol over a pipe, so only the browser has to be installed.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -28,13 +28,13 @@ struct Profile(std::path::PathBuf);
 
 impl Drop for Profile {
     fn drop(&mut self) {
-        // Left-overs in a temporary folder hurt nobody.
+        // Left-overs in a temporary folder do no harm.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
 impl Browser {
-    /// Starts one; without any the calling test is skipped.
+    /// Starts a browser; if there is none, the calling test is skipped.
     pub fn start() -> Option<Self> {
         let program = crate::tool(&["chromium", "chromium-browser", "google-chrome"])?;
         static NUMBER: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
@@ -85,12 +85,12 @@ impl Browser {
         self.value(expression).as_str().unwrap_or_default().to_string()
     }
 
-    /// Clicks what a selector finds, and waits for the page that comes.
+    /// Clicks what a selector finds, and waits for the next page.
     pub fn follow(&mut self, selector: &str) {
         let selector = Value::from(selector);
         let there = self.value(&format!("!!document.querySelector({selector})"));
         assert_eq!(there, true, "{selector} is not on {}", self.text("location.href"));
-        // After the answer, so that the answer does not get lost with the page.
+        // Clicks after the answer is sent, so that the answer does not get lost with the page.
         self.value(&format!("setTimeout(() => document.querySelector({selector}).click(), 0), true"));
         self.until("Page.loadEventFired");
     }
@@ -110,7 +110,7 @@ impl Browser {
         self.call("Emulation.setScriptExecutionDisabled", json!({ "value": !on }));
     }
 
-    /// Writes a picture of what is shown.
+    /// Writes a screenshot of the page.
     pub fn picture(&mut self, path: &Path) {
         let answer = self.call("Page.captureScreenshot", json!({ "format": "png" }));
         let text = answer["data"].as_str().expect("a picture");
@@ -134,7 +134,7 @@ impl Browser {
         }
     }
 
-    /// Waits for something to happen.
+    /// Waits for an event.
     fn until(&mut self, event: &str) {
         let end = Instant::now() + PATIENCE;
         while self.message()["method"] != event {
@@ -147,14 +147,14 @@ impl Browser {
     }
 }
 
-/// What the browser says, read by a thread so that nobody waits for ever.
+/// Messages from the browser, read by a thread so that nobody waits forever.
 fn messages(from: ChildStdout) -> Receiver<Value> {
     let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let mut from = BufReader::new(from);
         loop {
             let mut bytes = Vec::new();
-            // The end of the browser ends the thread, and then whoever waits.
+            // When the browser ends, the thread ends, and so does any waiting for messages.
             if from.read_until(0, &mut bytes).is_err() || bytes.pop() != Some(0) {
                 return;
             }
@@ -169,7 +169,7 @@ fn messages(from: ChildStdout) -> Receiver<Value> {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It may be gone already.
+        // It may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

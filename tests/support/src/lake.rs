@@ -55,7 +55,7 @@ fn trace(rank: i64) -> String {
     )
 }
 
-/// One query of a file, and what it has to give.
+/// One query of a file, and its expected result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqlTest {
     /// The line of the file at which it begins.
@@ -98,7 +98,7 @@ pub fn sql_tests(text: &str) -> Vec<SqlTest> {
     tests
 }
 
-/// Runs the tests of a file; `run` gives the rows of a statement, or its error.
+/// Runs the tests of a file; `run` returns the rows of a statement, or its error.
 pub fn run_sql_tests(path: &Path, mut run: impl FnMut(&str) -> Result<Vec<String>, String>) -> usize {
     let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let tests = sql_tests(&text);

@@ -1,6 +1,7 @@
-//! What tests share: real data beside the project, programs of the system, and a count of what was skipped.
+//! Shared by tests: real data next to the project, programs of the system, and a count of skipped tests.
 //!
-//! A test that cannot run says so here and returns. `scripts/test` counts what was said, so that nothing is skipped unseen.
+//! A test that cannot run reports that here and returns. `scripts/test` counts the reports, so that nothing
+//! is skipped unseen.
 
 pub mod browser;
 pub mod lake;
@@ -10,10 +11,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The file that gets a line for each skipped test: binary, test and reason, with tabs between.
+/// The file that gets a line for each skipped test: binary, test and reason, separated by tabs.
 pub const SKIPPED_FILE: &str = "ROCM_PERF_SKIPPED";
 
-/// Set to 1, missing data fails a test instead of skipping it.
+/// If set to 1, missing data fails a test instead of skipping it.
 pub const REQUIRE_DATA: &str = "REQUIRE_DATA";
 
 /// A file or folder of the real data, as `traces/x.json.gz`; without it the calling test is skipped.
@@ -21,7 +22,7 @@ pub fn data(path: impl AsRef<Path>) -> Option<PathBuf> {
     shared(Path::new("data").join(path))
 }
 
-/// A file or folder beside the project, as `specs/x.md`; without it the calling test is skipped.
+/// A file or folder next to the project, as `specs/x.md`; without it the calling test is skipped.
 pub fn shared(path: impl AsRef<Path>) -> Option<PathBuf> {
     let found = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(path.as_ref());
     if found.exists() {
@@ -47,7 +48,7 @@ pub fn rules(expected: &str) -> Vec<String> {
     }
 }
 
-/// The first of several programs that is installed; without any the calling test is skipped.
+/// The first of several programs that is installed; if there is none, the calling test is skipped.
 pub fn tool(names: &[&'static str]) -> Option<&'static str> {
     let installed = |name: &&&'static str| Command::new(name).arg("--version").output().is_ok();
     let found = names.iter().find(installed).copied();
@@ -57,7 +58,7 @@ pub fn tool(names: &[&'static str]) -> Option<&'static str> {
     found
 }
 
-/// Says that the calling test, or a part of it, does not run, and why.
+/// Reports that the calling test, or a part of it, does not run, and why.
 pub fn skip(reason: &str) {
     let binary = std::env::current_exe().ok();
     let binary = binary.as_deref().and_then(Path::file_stem).map(|stem| stem.to_string_lossy());

@@ -1,4 +1,4 @@
-//! A real PostgreSQL for tests, on a socket in a folder of its own.
+//! A real PostgreSQL for tests, on a socket in its own folder.
 
 use std::os::unix::fs::{MetadataExt, chown};
 use std::os::unix::process::CommandExt;
@@ -14,7 +14,7 @@ const NOBODY: u32 = 65534;
 /// Most connections of a server.
 const CONNECTIONS: usize = 60;
 
-/// A server; it ends, and its folder goes, when it is dropped.
+/// A server; it is stopped and its folder removed when it is dropped.
 pub struct Server {
     folder: PathBuf,
     process: Mutex<Option<Child>>,
@@ -25,7 +25,7 @@ static SHARED: Mutex<Weak<Server>> = Mutex::new(Weak::new());
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
 
 impl Server {
-    /// The server of all tests that run now; without PostgreSQL the calling test is skipped.
+    /// The server that all running tests share; without PostgreSQL the calling test is skipped.
     pub fn shared() -> Option<Arc<Self>> {
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(server) = shared.upgrade() {
@@ -36,7 +36,7 @@ impl Server {
         Some(server)
     }
 
-    /// A server of one's own.
+    /// A separate server.
     pub fn start() -> Option<Self> {
         if ["initdb", "postgres", "pg_isready", "createdb"].iter().any(|name| program(name).is_none()) {
             crate::skip("no PostgreSQL: initdb and postgres are not installed");
@@ -66,7 +66,7 @@ impl Server {
         command
     }
 
-    /// Starts it, again after `kill`.
+    /// Starts it, or restarts it after `kill`.
     pub fn run(&self) {
         let child = self
             .command("postgres")
@@ -91,7 +91,7 @@ impl Server {
         ask.arg("--quiet").arg("--host").arg(&self.folder).status().is_ok_and(|status| status.success())
     }
 
-    /// Ends it with all its connections.
+    /// Stops it with all its connections.
     pub fn kill(&self) {
         if let Some(mut child) = self.process.lock().unwrap_or_else(PoisonError::into_inner).take() {
             // The fast way to stop: connections are cut. Killing the parent alone would leave its helpers.
@@ -100,12 +100,12 @@ impl Server {
         }
     }
 
-    /// The folder of the server, for files beside a database.
+    /// The folder of the server, for artifact files of a store.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// CPU seconds of the server and its connections so far, those that ended among them.
+    /// CPU seconds of the server and its connections so far, including connections that ended.
     pub fn cpu_seconds(&self) -> f64 {
         let process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(parent) = process.as_ref().map(Child::id) else { return 0.0 };
@@ -113,7 +113,7 @@ impl Server {
         let ids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
         let of = |id: u32| {
             let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-            // The name may hold blanks and brackets; what follows its last bracket does not.
+            // The name may contain blanks and brackets; what follows its last bracket does not.
             let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
             let ticks: u64 = (11..15).filter_map(|at| fields[at].parse::<u64>().ok()).sum();
             let own: u64 = (11..13).filter_map(|at| fields[at].parse::<u64>().ok()).sum();
@@ -150,7 +150,7 @@ fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|facts| facts.uid() == 0)
 }
 
-/// A program of PostgreSQL: on the path, or where Debian's packages put it.
+/// A PostgreSQL program: in PATH, or where Debian's packages put it.
 fn program(name: &str) -> Option<PathBuf> {
     let on_path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = std::env::split_paths(&on_path).collect();

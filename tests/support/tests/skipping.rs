@@ -1,8 +1,8 @@
-//! Skipped tests are counted, and missing data fails where it must be there: seen from outside, in a process of its own.
+//! Skipped tests are counted, and missing data fails if it is required: tested in a separate process.
 
 use std::process::{Command, Output};
 
-/// Runs one of the tests below, which only do something for these tests.
+/// Runs one of the tests below, which do nothing when run on their own.
 fn inner(name: &str, settings: &[(&str, &str)]) -> Output {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", name]).env("INNER_TEST", "1");

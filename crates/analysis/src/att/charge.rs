@@ -1,8 +1,8 @@
-//! Where the cycles of waves went: every cycle of a wave is charged to the instruction that caused it.
+//! Where the cycles of waves went: every wave cycle is charged to the instruction that caused it.
 //!
-//! A wait is charged to the loads it waits for (in equal parts), a barrier to itself, a stall of a vector or memory
-//! instruction to the unit that was busy, idle time after a taken branch to instruction fetch, other idle time to
-//! the instruction that was late. The cycles charged add up to those of the waves, start and finish gaps aside.
+//! A wait is charged to the loads it waits for (in equal parts), a barrier to itself, a stall of a vector or
+//! memory instruction to the busy unit, idle time after a taken branch to instruction fetch, other idle time
+//! to the late instruction. Charged cycles add up to the cycles of the waves, except start and finish gaps.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use trace::{CodeLine, Map, ThreadTrace, TracedWave};
 
 use super::classes::class_of;
 
-/// A branch was taken.
+/// Instruction category of a taken branch.
 const JUMP: u8 = 7;
 
 /// Cycles of one line.
@@ -18,20 +18,20 @@ const JUMP: u8 = 7;
 pub struct LineCycles {
     /// How often it was issued.
     pub hits: i64,
-    /// Own cycles: issue, stall and the idle time before.
+    /// Own cycles: issue, stall and the idle time before it.
     pub own: i64,
-    /// Cycles that it stalled.
+    /// Cycles it stalled.
     pub stall: i64,
-    /// Cycles that waves lost because of this line, wherever they lost them.
+    /// Cycles that waves lost because of this line, wherever they were lost.
     pub charged: f64,
-    /// From issue to the end of the wait for it, one for each wait.
+    /// Time from issue to the end of the wait for it, for each wait.
     pub latencies: Vec<i64>,
 }
 
 /// Where all cycles of a thread trace went.
 #[derive(Clone, Debug, Default)]
 pub struct ChargedCycles {
-    /// By place in the code.
+    /// By index into the code.
     pub lines: Vec<LineCycles>,
     /// Cycles by cause.
     pub causes: BTreeMap<&'static str, f64>,
@@ -39,7 +39,7 @@ pub struct ChargedCycles {
     pub total: i64,
     /// Cycles of waves by state: empty, idle, executing, waiting, stalled.
     pub states: [i64; 5],
-    /// Whether single waves were seen, or only sums.
+    /// Whether single waves were traced, or only sums.
     pub from_waves: bool,
 }
 
@@ -94,7 +94,7 @@ impl ChargedCycles {
             match class.unit.as_str() {
                 "wait" => {
                     let queue = waits.get_mut(&issued.line);
-                    // The last entry stands for all further rounds of a loop.
+                    // The last entry stands for all remaining iterations of a loop.
                     let awaited =
                         queue.and_then(|q| if q.len() > 1 { q.pop_front() } else { q.front().copied() });
                     self.wait(
@@ -171,7 +171,7 @@ impl ChargedCycles {
         }
     }
 
-    /// From sums over all waves: a wait's counters tell the unit, not the instruction.
+    /// From sums over all waves: the counters of a wait show the unit, not the instruction.
     fn sums(&mut self, code: &[CodeLine]) {
         for (place, line) in code.iter().enumerate() {
             let class = class_of(&line.isa);
@@ -206,7 +206,7 @@ impl ChargedCycles {
         self.causes.retain(|_, cycles| *cycles > 0.0);
     }
 
-    /// The share of all cycles that these causes have, in percent.
+    /// The share of all cycles with these causes, in percent.
     pub fn share_pct(&self, causes: &[&str]) -> Option<f64> {
         let cycles: f64 =
             self.causes.iter().filter(|(cause, _)| causes.contains(cause)).map(|(_, c)| c).sum();
@@ -214,8 +214,8 @@ impl ChargedCycles {
     }
 }
 
-/// What a wait instruction waits for, by the counters that it names. Counters are whole words: `kmcnt` (scalar memory
-/// alone, from gfx12 on) is the end of `lgkmcnt` (LDS, scalar memory and messages).
+/// What a wait instruction waits for, by the counters it names. Counters match as whole words: `kmcnt`
+/// (scalar memory only, from gfx12 on) is a suffix of `lgkmcnt` (LDS, scalar memory and messages).
 fn awaited(isa: &str) -> &'static str {
     const COUNTERS: [(&str, &str); 9] = [
         ("vmcnt", "memory latency"),

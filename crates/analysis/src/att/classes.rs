@@ -1,4 +1,4 @@
-//! The table of `rules/instructions.toml`: what an instruction is, by its text.
+//! The table `rules/instructions.toml`: instruction classes by text.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use serde::Deserialize;
 pub(super) struct InstructionClass {
     pub name: String,
     begins: Vec<String>,
-    /// What a wait for its result is charged to.
+    /// The unit that a wait for its result is charged to.
     pub unit: String,
 }
 
@@ -36,7 +36,7 @@ pub(super) fn class_of(isa: &str) -> &'static InstructionClass {
 mod tests {
     use super::*;
 
-    /// What the original got wrong: matrix, branch, wait and scalar loads were all something else.
+    /// The original got these wrong: it misclassified matrix, branch, wait and scalar load instructions.
     #[test]
     fn instructions_are_told_by_their_text() {
         let cases = [

@@ -1,4 +1,4 @@
-//! What other tools know about code: memory accesses by source line (Omniprobe), and the code of kernels (Nexus).
+//! What other tools know about code: memory accesses by source line (Omniprobe), and kernel code (Nexus).
 
 use std::collections::BTreeMap;
 
@@ -8,21 +8,21 @@ use trace::{AccessEffect, CodeFacts, Map, Needs, SourceAccess, Trace};
 use super::classes::class_of;
 use crate::base;
 
-/// What a trace must be read with to be joined to such files.
+/// What to read from a trace to join it with such files.
 pub fn code_facts_needs() -> Needs {
     Needs { kernels: true, ..Needs::nothing() }
 }
 
-/// An access and the kernel it belongs to in a trace.
+/// An access and its kernel in a trace.
 #[derive(Clone, Debug)]
 pub struct JoinedAccess<'f> {
     /// The access.
     pub access: &'f SourceAccess,
-    /// What its kernel takes in the trace: its dispatch, or else the mean of all launches.
+    /// The time of its kernel in the trace: of its dispatch, otherwise the mean of all launches.
     pub kernel_ns: Option<f64>,
 }
 
-/// Accesses joined to the kernels of a trace, those that cost most first.
+/// Accesses joined to the kernels of a trace, most costly first.
 pub fn compute_accesses<'f>(facts: &'f [CodeFacts], trace: Option<&Trace>) -> Vec<JoinedAccess<'f>> {
     let times = trace.map(KernelTimes::of).unwrap_or_default();
     let joined = facts.iter().flat_map(|facts| &facts.accesses);
@@ -32,7 +32,7 @@ pub fn compute_accesses<'f>(facts: &'f [CodeFacts], trace: Option<&Trace>) -> Ve
     joined
 }
 
-/// Cache lines beyond those needed, or conflicts.
+/// Cache lines beyond those needed, or bank conflicts.
 fn excess(access: &SourceAccess) -> u64 {
     match access.effect {
         AccessEffect::CacheLines { needed, used } => used.saturating_sub(needed),
@@ -43,7 +43,7 @@ fn excess(access: &SourceAccess) -> u64 {
 /// Times of a trace's kernels by name.
 #[derive(Default)]
 struct KernelTimes {
-    /// Sum and number of launches.
+    /// Total time and number of launches.
     by_name: Map<String, (i64, u64)>,
     by_dispatch: Map<(String, i64), i64>,
 }
@@ -71,13 +71,13 @@ impl KernelTimes {
     }
 }
 
-/// A kernel's name without what instrumentation and descriptors add.
+/// A kernel's name without the additions of instrumentation and descriptors.
 fn bare(name: &str) -> &str {
     let name = name.strip_prefix("__amd_crk_").unwrap_or(name);
     [" [clone .kd]", ".kd"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name)
 }
 
-/// The tables of all files; `trace` is the run that their kernels belong to.
+/// The tables of all files; `trace` is the run with their kernels.
 pub fn code_facts_report(facts: &[CodeFacts], trace: Option<&Trace>) -> Report {
     let mut report = match trace {
         Some(trace) => base::report("att", trace),
@@ -88,7 +88,7 @@ pub fn code_facts_report(facts: &[CodeFacts], trace: Option<&Trace>) -> Report {
         report.inputs.push(InputFact { path, format, ..InputFact::default() });
         report.health.extend(base::health(&facts.health));
     }
-    // Only the times of kernels are taken from the trace: how they were launched does not matter.
+    // Only kernel times are taken from the trace, so launches do not matter.
     report.health.retain(|check| check.id != "coverage");
     let accesses = compute_accesses(facts, trace);
     report.tables =

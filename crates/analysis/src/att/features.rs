@@ -1,4 +1,4 @@
-//! A thread trace in a few numbers: for the bottleneck's rules, and for scripts.
+//! A thread trace in a few numbers, for the bottleneck rules and for scripts.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::charge::ChargedCycles;
 use super::classes::class_of;
 use crate::bottleneck::Figures;
 
-/// Facts of the rules, and the causes whose cycles they sum.
+/// Facts used by the rules, and the causes whose cycles they sum.
 const FEATURES: [(&str, &[&str]); 5] = [
     ("att_memory_wait_pct", &["memory latency", "scalar memory latency"]),
     ("att_lds_wait_pct", &["LDS latency", "LDS unit busy"]),
@@ -21,10 +21,10 @@ const FEATURES: [(&str, &[&str]); 5] = [
     ),
 ];
 
-/// Time between instructions that no instruction accounts for.
+/// Causes of time between instructions that no instruction accounts for.
 const IDLE: [&str; 2] = ["dependency or arbitration", "instruction fetch"];
 
-/// Features of thread traces for the bottleneck's rules, by kernel.
+/// Features of thread traces for the bottleneck rules, by kernel.
 pub fn thread_trace_features(traces: &[ThreadTrace]) -> Vec<(String, Figures)> {
     let mut found = Vec::new();
     for trace in traces {
@@ -38,7 +38,7 @@ pub fn thread_trace_features(traces: &[ThreadTrace]) -> Vec<(String, Figures)> {
     found
 }
 
-/// A thread trace as fields of a result; fractions are of the cycles of its waves, null where none was traced.
+/// A thread trace as result fields; fractions are of the cycles of its waves, null if none was traced.
 pub fn thread_trace_result(trace: &ThreadTrace) -> Json {
     let charged = ChargedCycles::of(trace);
     let fraction = |part: f64| (charged.total > 0).then(|| part / charged.total as f64);

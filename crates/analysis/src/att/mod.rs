@@ -1,6 +1,6 @@
 //! `att`: where the cycles of a kernel's waves went, from decoded thread traces and PC samples.
 //!
-//! Thread traces say what stalled whom; they distort time, so nothing here is a duration in seconds.
+//! Thread traces show what stalled what; they distort time, so nothing here is a duration in seconds.
 
 mod charge;
 mod classes;
@@ -29,7 +29,7 @@ pub use pc_samples::{
 pub struct TracedKernel<'t> {
     /// The trace.
     pub trace: &'t ThreadTrace,
-    /// Its kernel, or what it is called instead.
+    /// Its kernel, or a substitute name.
     pub kernel: String,
     /// Where the cycles went.
     pub cycles: ChargedCycles,
@@ -48,7 +48,7 @@ pub fn compute(traces: &[ThreadTrace]) -> Vec<TracedKernel<'_>> {
     traced.collect()
 }
 
-/// All of it as a report.
+/// The whole report.
 pub fn present(traces: &[TracedKernel]) -> Report {
     let mut report = Report { command: "att".into(), ..Report::default() };
     for TracedKernel { trace, .. } in traces {
@@ -68,13 +68,13 @@ pub fn present(traces: &[TracedKernel]) -> Report {
     ];
     report.tables.retain(|table| !table.rows.is_empty());
     report.notes.push("cycles are shader clocks of the traced waves; tracing slows a kernel down, so take no times from them".into());
-    // A trace that no wave reached has no sums either.
+    // A trace that no wave reached does not have sums either.
     let only_sums = |traced: &TracedKernel| {
         !traced.cycles.from_waves && traced.trace.code.iter().any(|line| line.hits > 0)
     };
     if traces.iter().any(only_sums) {
         report.notes.push(
-            "only sums over waves are there: waits are told by unit, not charged to the load they wait for"
+            "only sums over waves are recorded: waits are shown by unit, not charged to the load they wait for"
                 .into(),
         );
     }
@@ -86,7 +86,7 @@ pub fn thread_trace_report(traces: &[ThreadTrace]) -> Report {
     present(&compute(traces))
 }
 
-/// The kernel of a trace, or what it is called instead.
+/// The kernel of a trace, or a substitute name.
 fn kernel_of(trace: &ThreadTrace) -> String {
     match (trace.kernels.first(), trace.dispatch) {
         (Some(name), _) => name.clone(),

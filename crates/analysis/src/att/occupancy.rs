@@ -1,4 +1,4 @@
-//! Waves at a time on a shader engine, from when each began and ended.
+//! Concurrent waves on a shader engine, from when each wave began and ended.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::TracedKernel;
 /// Steps of the timeline.
 const STEPS: i64 = 50;
 
-/// Waves at a time on one shader engine.
+/// Concurrent waves on one shader engine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EngineWaves {
     /// Its number.
@@ -21,11 +21,11 @@ pub struct EngineWaves {
     pub end: i64,
     /// Mean over the cycles.
     pub mean_waves: f64,
-    /// Most at a time.
+    /// Most concurrent waves.
     pub peak_waves: i64,
-    /// Cycles until it first holds nine tenths of its peak.
+    /// Cycles until it first reaches nine tenths of its peak.
     pub ramp_up: i64,
-    /// Cycles after it last does.
+    /// Cycles after it was last at nine tenths of its peak.
     pub tail: i64,
     /// Wave cycles of the busiest compute unit over the mean.
     pub imbalance: f64,
@@ -67,7 +67,7 @@ fn engine(number: i64, changes: &[&SlotChange]) -> Option<EngineWaves> {
             spans.push((at, change.time, waves));
             at = change.time;
         }
-        // A wave that began before the trace ends without a beginning.
+        // A wave that began before the trace ends without a begin event.
         let step = if change.begins { 1 } else { -1 };
         waves = (waves + step).max(0);
         let cu = cu_waves.entry(change.cu).or_default();
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn waves_are_integrated_over_time() {
         let change = |time: i64, cu: i64, begins: bool| SlotChange { time, engine: 0, cu, simd: 0, begins };
-        // CU 0 holds one wave for 100 cycles, CU 1 one for the last 50.
+        // CU 0 has one wave for 100 cycles, CU 1 has one for the last 50.
         let changes = [change(0, 0, true), change(50, 1, true), change(100, 0, false), change(100, 1, false)];
         let found = engines(&changes);
         assert_eq!(found.len(), 1);

@@ -1,4 +1,4 @@
-//! PC samples: which instructions waves were at, and with stochastic sampling why they did not issue.
+//! PC samples: which instructions waves were at and, with stochastic sampling, why they did not issue.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use crate::base;
 const COMMENT: &str = "Instruction_Comment";
 const REASON: &str = "Stall_Reason";
 const ISSUED: &str = "Wave_Issued_Instruction";
-/// What the JSON form calls the two; the reason is a field of the snapshot.
+/// The names of these two in the JSON format; the reason is a field of the snapshot.
 const JSON_ISSUED: &str = "wave_issued";
 const SNAPSHOT: &str = "snapshot";
 
-/// Stands for the text of an instruction that the profiler could not tell.
+/// Shown for an instruction whose text the profiler did not have.
 const UNKNOWN: &str = "not recorded";
 
-/// What a trace must be read with.
+/// What to read from a trace for PC samples.
 pub fn pc_sample_needs() -> Needs {
     let args = [COMMENT, REASON, ISSUED, JSON_ISSUED, SNAPSHOT].map(String::from).to_vec();
     Needs { kernels: true, samples: true, args: ArgNeeds::Keys(args), ..Needs::nothing() }
@@ -29,9 +29,9 @@ pub fn pc_sample_needs() -> Needs {
 pub struct PcSamples {
     /// All samples.
     pub samples: usize,
-    /// Those without an instruction.
+    /// Samples without an instruction.
     pub without_instruction: usize,
-    /// Why waves did not issue, most samples first; empty where the sampling does not tell.
+    /// Why waves did not issue, most samples first; empty if this kind of sampling does not record it.
     pub stalls: Vec<SampledShare>,
     /// Instructions, most samples first.
     pub instructions: Vec<SampledInstruction>,
@@ -41,25 +41,25 @@ pub struct PcSamples {
     pub classes: Vec<SampledShare>,
 }
 
-/// Samples of a kernel that have something in common.
+/// Samples of a kernel with the same value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SampledShare {
     /// The kernel.
     pub kernel: String,
-    /// What they have in common.
+    /// The value they share.
     pub what: String,
-    /// How many.
+    /// Number of samples.
     pub samples: usize,
-    /// That, of the samples of the kernel.
+    /// Share of the kernel's samples.
     pub share_pct: f64,
 }
 
 /// Samples at one instruction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SampledInstruction {
-    /// How many; `what` is the instruction.
+    /// Number of samples; `what` is the instruction.
     pub share: SampledShare,
-    /// Its source line, where the samples have it.
+    /// Its source line, if the samples have it.
     pub source: Option<String>,
 }
 
@@ -68,7 +68,7 @@ pub fn pc_samples_report(trace: &Trace) -> Option<Report> {
     Some(present_pc_samples(trace, &compute_pc_samples(trace)?))
 }
 
-/// Where the samples of a trace read with [`pc_sample_needs`] were; none when it has none.
+/// Where the samples are in a trace that was read with [`pc_sample_needs`]; `None` if it has none.
 pub fn compute_pc_samples(trace: &Trace) -> Option<PcSamples> {
     let kind = trace.strings.find("pc_sampling")?;
     let rows: Vec<usize> = (0..trace.samples.len()).filter(|&row| trace.samples.kind[row] == kind).collect();
@@ -97,7 +97,7 @@ pub fn compute_pc_samples(trace: &Trace) -> Option<PcSamples> {
         let kernel = dispatch.and_then(|id| kernel_of.get(&(trace.samples.process[row].0, id)));
         let kernel = kernel.map_or("a dispatch that is not recorded", |name| trace.strings.get(*name));
         let source = argument(row, COMMENT);
-        // Readers put the source line where there is no instruction.
+        // Readers put the source line here if there is no instruction.
         let instruction = match trace.strings.get(trace.samples.location[row]) {
             text if text.is_empty() || text == source => UNKNOWN,
             text => text,
@@ -150,7 +150,7 @@ pub fn compute_pc_samples(trace: &Trace) -> Option<PcSamples> {
     Some(found)
 }
 
-/// All of it as a report.
+/// The whole report.
 pub fn present_pc_samples(trace: &Trace, found: &PcSamples) -> Report {
     let mut report = base::report("att", trace);
     report.tables = vec![
@@ -167,7 +167,7 @@ pub fn present_pc_samples(trace: &Trace, found: &PcSamples) -> Report {
     if found.stalls.is_empty() {
         report
             .notes
-            .push("host-trap samples say where waves were, not why; stochastic sampling tells both".into());
+            .push("host-trap samples say where waves were, not why; stochastic sampling shows both".into());
     }
     report
 }
@@ -211,7 +211,7 @@ fn stall_reason(snapshot: &str) -> String {
     fields["stall_reason"].as_str().unwrap_or_default().to_string()
 }
 
-/// `ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_ALU_DEPENDENCY` as people say it.
+/// `ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_ALU_DEPENDENCY` in plain words.
 fn plain(reason: &str) -> String {
     let word = reason.rsplit_once("REASON_").map_or(reason, |(_, word)| word);
     word.to_ascii_lowercase().replace('_', " ")

@@ -17,7 +17,7 @@ fn share(part: f64, whole: i64) -> Value {
     if whole > 0 { Value::Float(100.0 * part / whole as f64) } else { Value::absent("no cycle was traced") }
 }
 
-/// The kernel, which one thread trace need not repeat in every row.
+/// The kernel column; with a single thread trace, rows need not repeat it.
 fn kernel_column(traces: &[TracedKernel]) -> Column {
     let column = Column::text("kernel");
     if traces.len() > 1 { column } else { column.detail() }

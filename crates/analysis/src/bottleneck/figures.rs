@@ -8,10 +8,10 @@ use crate::gpu::{RecordedGpu, Specs, take_measured};
 use crate::occupancy::{Achieved, ClockLimit, Cycles, cycles_of};
 use model::names::is_of_runtime;
 
-/// Cycles in which the GPU worked, which all figures per cycle stand on.
+/// Cycles in which the GPU worked; all figures per cycle depend on this counter.
 const CYCLE_COUNTER: &str = "GRBM_GUI_ACTIVE";
 
-/// Facts that figures may hold besides counters, and whether every source should tell them: times, and the GPU.
+/// Facts besides counters, and whether every source should record them: times, and the GPU.
 pub const FACTS: &[(&str, bool)] = &[
     ("duration_ns", true),
     ("dispatches", false),
@@ -39,16 +39,16 @@ pub const FACTS: &[(&str, bool)] = &[
     ("att_lds_wait_pct", false),
 ];
 
-/// All dispatches of one name.
+/// All dispatches with one name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KernelFigures {
-    /// Kernel name as the trace has it.
+    /// Recorded kernel name.
     pub name: String,
     /// Sum of dispatch times.
     pub total_ns: i64,
-    /// What is known of it.
+    /// Its known figures.
     pub figures: Figures,
-    /// The architecture it ran on, as the catalogue of counters names it, where that is known.
+    /// Its architecture as the counter catalogue names it, if known.
     pub arch: Option<String>,
     /// The GPU of its last dispatch.
     pub(super) agent: Option<AgentId>,
@@ -70,17 +70,17 @@ struct Tally {
     workgroups: f64,
     scratch: f64,
     agent: AgentId,
-    /// The launch with most time: its row.
+    /// The longest launch: its row.
     largest: usize,
     largest_ns: i64,
     counters: Map<String, f64>,
     cycles: Cycles,
 }
 
-/// The figures of every kernel, the program's own before those of the runtime, those with most time first.
+/// The figures of every kernel: the program's own before the runtime's, most time first.
 pub fn kernel_figures(trace: &Trace) -> Vec<KernelFigures> {
     let counted = !trace.counters.is_empty() || !trace.counter_columns.is_empty();
-    // Reading counters makes kernels run one at a time: what lies between them says nothing then.
+    // Reading counters runs kernels one at a time, so the time between them means nothing.
     let waits = if counted { Waits::default() } else { Waits::of(trace) };
     let mut kernels = kernel_figures_where(trace, |_| true);
     for kernel in &mut kernels {
@@ -105,7 +105,7 @@ pub fn kernel_figures(trace: &Trace) -> Vec<KernelFigures> {
     kernels
 }
 
-/// The figures of the dispatches at those rows of `kernels` that are wanted, those with most time first.
+/// The figures of the wanted rows of `kernels`, most time first.
 pub(crate) fn kernel_figures_where(trace: &Trace, wanted: impl Fn(usize) -> bool) -> Vec<KernelFigures> {
     let kernels = &trace.kernels;
     let mut tallies: Map<StrId, Tally> = Map::default();
@@ -171,7 +171,7 @@ fn workgroups(shape: &trace::LaunchShape) -> f64 {
     }
 }
 
-/// Calls `each` with the row of a kernel, the name of a counter and its value, for all values of a trace.
+/// Calls `each` with the kernel row, the counter name and the value, for all values in a trace.
 pub(crate) fn each_counter(trace: &Trace, mut each: impl FnMut(usize, StrId, f64)) {
     let counters = &trace.counters;
     for row in 0..counters.len() {
@@ -184,7 +184,7 @@ pub(crate) fn each_counter(trace: &Trace, mut each: impl FnMut(usize, StrId, f64
             each(kernel, trace.counter_kinds[kind].name, counters.value[row]);
         }
     }
-    // Level passes count the same again under the same names.
+    // Level passes count the same counters again under the same names.
     for column in trace.counter_columns.columns.iter().filter(|column| column.pass.is_empty()) {
         for (kernel, &value) in column.values.iter().enumerate().filter(|(_, value)| value.is_finite()) {
             each(kernel, column.counter, value);
@@ -192,7 +192,7 @@ pub(crate) fn each_counter(trace: &Trace, mut each: impl FnMut(usize, StrId, f64
     }
 }
 
-/// Adds a counter under its name, and under that of its sum: one of many instances is summed, whatever it is called.
+/// Adds a counter under its name and its `_sum` name: values of several instances are sums either way.
 pub(crate) fn put_counter(figures: &mut Figures, name: &str, value: f64) {
     if value.is_finite() {
         figures.insert(name.to_string(), value);
@@ -202,11 +202,11 @@ pub(crate) fn put_counter(figures: &mut Figures, name: &str, value: f64) {
     }
 }
 
-/// A GPU, and what rules may ask of it.
+/// A GPU, and the facts that rules may use.
 struct Gpu {
     arch: &'static hw::Arch,
     facts: Vec<(&'static str, f64)>,
-    /// The profiler gave half the registers.
+    /// Whether the profiler recorded half the registers.
     halved: bool,
 }
 
@@ -218,7 +218,7 @@ impl Gpu {
         let setup = recorded.setup();
         let product = setup.product.and_then(|name| arch.product(name));
         let mut peaks = hw::peaks::peaks(arch, &setup);
-        // What was seen to be possible here is a better ceiling than a data sheet.
+        // What was measured here is a better ceiling than a data sheet.
         take_measured(trace, &mut peaks);
         let cus = setup.cus.or(product.map(|product| product.cus)).map(f64::from);
         let per_second = |level| peaks.bandwidth(level).map(|rate| rate / 1e9);
@@ -248,7 +248,7 @@ fn figures(trace: &Trace, tally: &Tally, gpu: Option<&Gpu>) -> Figures {
         }
     };
     put("dispatches", tally.dispatches as f64);
-    // Some sources have no times, or rounded ones; that is not a kernel that takes none.
+    // Some sources have no times or rounded ones; that does not mean zero time.
     if tally.total > 0 {
         put("duration_ns", tally.total as f64);
         put("mean_ns", tally.total as f64 / tally.dispatches.max(1) as f64);
@@ -271,18 +271,18 @@ fn figures(trace: &Trace, tally: &Tally, gpu: Option<&Gpu>) -> Figures {
     figures
 }
 
-/// Puts how many workgroups a compute unit holds, and with the launch what the last round of them leaves empty.
+/// Adds the workgroups per compute unit and, if the launch is known, the empty part of the last round.
 pub(crate) fn put_workgroups(figures: &mut Figures, per_cu: f64) {
     let known = |name: &str| figures.get(name).copied();
     let rounds = known("workgroups").zip(known("cus")).map(|(all, cus)| all / (cus * per_cu));
     figures.insert("workgroups_per_cu".to_owned(), per_cu);
-    // No launch recorded, no rounds.
+    // Without a recorded launch there are no rounds.
     if let Some(rounds) = rounds.filter(|rounds| rounds.is_finite() && *rounds > 0.0) {
         figures.insert("tail_pct".to_owned(), 100.0 * (1.0 - rounds / rounds.ceil()));
     }
 }
 
-/// What a launch takes of a compute unit; none where registers or the workgroup are not recorded.
+/// The resources of a launch; `None` if registers or the workgroup are not recorded.
 fn resources(shape: &trace::LaunchShape, halved: bool) -> Option<hw::occupancy::KernelResources> {
     let whole = |value: trace::OptI64| value.get().and_then(|value| u32::try_from(value).ok());
     let registers = (whole(shape.vgpr)?, whole(shape.agpr).unwrap_or(0));
@@ -302,7 +302,7 @@ mod tests {
     use super::*;
     use trace::{Agent, AgentKind, Kernel, Process, Source};
 
-    /// Kernels of these names and lengths, one after the other.
+    /// Kernels with these names and durations, one after the other.
     fn trace_of(rows: &[(&str, i64)]) -> Trace {
         let mut trace = Trace::default();
         let source = trace.add_source(Source::named("t", "rocpd"));

@@ -1,8 +1,8 @@
-//! `bottleneck`: what bounds each kernel, by a table of rules over counters, launch shapes, the GPU's peaks, the
-//! time around it, and features of thread traces.
+//! `bottleneck`: what bounds each kernel, by a table of rules over counters, launch shapes, the GPU's peaks,
+//! idle time around the kernel, and features of thread traces.
 //!
-//! Deterministic: the same figures give the same label. A rule that lacks a figure is undecided and its counters are
-//! named; no label is guessed. Cost: one pass over kernels and counter rows.
+//! Deterministic: the same figures give the same label. A rule that lacks a figure is undecided and names the
+//! missing counters; labels are never guessed. Cost: one pass over kernels and counter rows.
 
 mod figures;
 mod present;
@@ -25,10 +25,10 @@ pub(crate) use figures::{each_counter, kernel_figures_where, put_counter, put_wo
 use verdict::Judge;
 pub(crate) use verdict::value as formula_value;
 
-/// Kernels that one thread judges together.
+/// Kernels per thread batch.
 const SHARE: usize = 4096;
 
-/// What a trace must be read with.
+/// What to read from a trace for the bottleneck analysis.
 pub fn bottleneck_needs() -> Needs {
     Needs {
         kernels: true,
@@ -46,26 +46,26 @@ pub fn bottleneck_needs() -> Needs {
 /// What bounds each kernel of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bottlenecks {
-    /// The program's own kernels before those of the runtime, those with most time first.
+    /// The program's own kernels before the runtime's, most time first.
     pub kernels: Vec<KernelBottleneck>,
-    /// The architecture of the first kernel whose GPU is known, as the catalogue of counters names it.
+    /// The architecture of the first kernel with a known GPU, as the counter catalogue names it.
     pub arch: Option<String>,
     /// Counters that would decide more, sorted.
     pub missing_counters: Vec<String>,
 }
 
-/// What bounds one kernel: all dispatches of one name.
+/// What bounds one kernel: all dispatches with one name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelBottleneck {
-    /// Kernel name as the trace has it.
+    /// Recorded kernel name.
     pub name: String,
     /// Sum of dispatch times.
     pub total_ns: i64,
-    /// That, of the time of all kernels.
+    /// Share of the time of all kernels.
     pub share_pct: f64,
-    /// Labels that apply, and what would decide more.
+    /// Labels that apply, and what else to collect.
     pub verdict: Verdict,
-    /// Waves that were resident, in percent of what fits; or why that is not known.
+    /// Resident waves in percent of the wave slots, or why that is not known.
     pub achieved_occupancy_pct: Result<f64, &'static str>,
 }
 
@@ -86,7 +86,7 @@ pub fn bottleneck_report(trace: &Trace, more: &[(String, Figures)]) -> Report {
 }
 
 impl Bottlenecks {
-    /// What bounds kernels whose figures are known.
+    /// What bounds kernels with known figures.
     pub fn of(kernels: &[KernelFigures]) -> Self {
         let whole: i64 = kernels.iter().map(|kernel| kernel.total_ns).sum();
         let judged = |judge: &mut Judge, kernel: &KernelFigures| KernelBottleneck {
@@ -96,7 +96,7 @@ impl Bottlenecks {
             verdict: judge.judge(&kernel.figures, kernel.arch.as_deref()),
             achieved_occupancy_pct: achieved(kernel),
         };
-        // A judge remembers what kernels lack, so that kernels share one as far as that pays.
+        // A judge caches what kernels lack, so batches of kernels share one.
         let of_share = |share: &[KernelFigures]| -> Vec<KernelBottleneck> {
             let mut judge = Judge::default();
             share.iter().map(|kernel| judged(&mut judge, kernel)).collect()
@@ -129,7 +129,7 @@ mod tests {
         values.iter().map(|(name, value)| (name.to_string(), *value)).collect()
     }
 
-    /// An MI300X and a kernel of 1 ms that fills it.
+    /// An MI300X and a 1 ms kernel that fills it.
     fn busy(more: &[(&str, f64)]) -> Figures {
         let mut all = figures(&[
             ("duration_ns", 1e6),
@@ -177,9 +177,9 @@ mod tests {
     /// A label, the GPU, and figures.
     type Case = (&'static str, &'static str, Vec<(&'static str, f64)>);
 
-    /// Figures that make each label the strongest, on an MI300X where nothing else is said.
+    /// Figures that make each label the strongest, on an MI300X unless stated otherwise.
     fn cases() -> Vec<Case> {
-        // A full load of all compute units for a millisecond.
+        // All compute units fully loaded for a millisecond.
         const CYCLES: f64 = 304.0 * 2.1e6;
         let on = |label, figures: &[(&'static str, f64)]| (label, "gfx942", figures.to_vec());
         vec![
@@ -244,7 +244,7 @@ mod tests {
             if let Some(first) = verdict.labels.first() {
                 assert!(!first.evidence.is_empty() && first.score > 0.0 && !first.advice.is_empty());
                 assert!(first.evidence.iter().all(|item| first.text().contains(item.metric)));
-                // More than all of it cannot be won; what waits before it is no part of it.
+                // No gain exceeds the kernel's time; waits before the kernel are not part of that time.
                 let most = if matches!(label, "launch bound" | "host bound") { 1e9 } else { 2e6 };
                 let gain = first.gain_ns;
                 assert!(gain.is_some() || label == "scratch in use", "{label}");
@@ -318,7 +318,7 @@ mod tests {
             let kernel = KernelFigures { figures, arch: Some("gfx942".into()), ..Default::default() };
             assert_eq!(what_is_not_known(&Bottlenecks::of(&[kernel])).len(), 1);
         }
-        // What only other runs tell does not keep rates from being judged.
+        // Facts that only other runs record do not keep rates from being judged.
         let mut counted = busy(&[]);
         counted
             .retain(|name, _| !["launch_idle_ns", "host_idle_ns", "gpu_idle_pct"].contains(&name.as_str()));
@@ -336,7 +336,7 @@ mod tests {
         assert!(
             matches!(of(Some("gfx942")).remedy, Some(Remedy::CollectCounters { names, .. }) if !names.is_empty())
         );
-        // Counters of all GPUs at once are those of none.
+        // With an unknown GPU, no counters can be requested.
         assert_eq!(of(None).remedy, None);
     }
 

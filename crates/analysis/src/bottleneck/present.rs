@@ -6,20 +6,20 @@ use trace::Trace;
 use super::{Applies, Bottlenecks, KernelBottleneck, Verdict};
 use crate::base;
 
-/// Kernels below this share of the time are in the table only.
+/// Kernels below this share of the time appear only in the table.
 const LEAST_SHARE_PCT: f64 = 5.0;
 /// Most findings.
 const MOST: usize = 5;
-/// Kernels with most time whose missing counters are listed: the lists of a million kernels say the same a million times.
+/// List missing counters only for this many kernels with the most time: the lists repeat the same names.
 const LISTED: usize = 1_000;
 const NOT_LISTED: &str = "only listed for the 1,000 kernels with most time";
-/// Why a column of the first label is empty.
+/// Why a column of the strongest label is empty.
 const NO_LABEL: &str = "no label applies";
 
-/// All of it as a report.
+/// The whole report.
 pub fn present(trace: &Trace, bottlenecks: &Bottlenecks) -> Report {
     let mut report = base::report("bottleneck", trace);
-    // Counters need no launches, so none are missing from a run with nothing else.
+    // Counters do not need launches, so a run without host calls misses nothing.
     if trace.regions.is_empty() {
         report.health.retain(|check| check.id != "coverage");
     }
@@ -37,7 +37,7 @@ pub fn present(trace: &Trace, bottlenecks: &Bottlenecks) -> Report {
 }
 
 impl Bottlenecks {
-    /// `bottlenecks`, a row for each kernel.
+    /// The table `bottlenecks`: one row per kernel.
     pub fn table(&self) -> Table {
         let columns = vec![
             Column::text("name"),
@@ -59,9 +59,9 @@ impl Bottlenecks {
         table
     }
 
-    /// The labels of the kernels with most time, in full.
+    /// The labels of the kernels with the most time, in full.
     pub fn findings(&self) -> Vec<Finding> {
-        // The runtime's own copies and fills are nobody's to optimise.
+        // Nobody can optimise the runtime's own copies and fills.
         let worth = |kernel: &&KernelBottleneck| {
             kernel.share_pct >= LEAST_SHARE_PCT && !model::names::is_of_runtime(&kernel.name)
         };
@@ -95,7 +95,7 @@ fn cells(kernel: &KernelBottleneck, listed: bool) -> Vec<Value> {
     ]
 }
 
-/// Each condition of a label by its parts, for programs.
+/// Each condition of a label, split into fields for scripts.
 fn evidence(applies: &Applies) -> serde_json::Value {
     let items = applies.evidence.iter().map(|item| {
         serde_json::json!({
@@ -123,7 +123,7 @@ fn finding(kernel: &KernelBottleneck) -> Option<Finding> {
     })
 }
 
-/// What keeps rates from being judged, in words.
+/// What keeps rates from being judged, as text.
 pub(super) fn what_is_not_known(bottlenecks: &Bottlenecks) -> Vec<String> {
     let timed = |name: &&str| name.ends_with("_ns");
     let without = |lack: &dyn Fn(&Verdict) -> bool| {
@@ -150,7 +150,7 @@ pub(super) fn how_to_collect(bottlenecks: &Bottlenecks) -> Option<Note> {
         return None;
     }
     let Some(arch) = bottlenecks.arch.as_deref() else {
-        return Some("which counters would tell more depends on the GPU, which is not known".into());
+        return Some("the GPU is not known, so the counters to collect are not known".into());
     };
     let names: Vec<&str> = missing.iter().map(String::as_str).collect();
     let passes = hw::passes::plan(arch, &names).ok().map(|plan| plan.passes.len());
@@ -159,6 +159,6 @@ pub(super) fn how_to_collect(bottlenecks: &Bottlenecks) -> Option<Note> {
         Some(passes) => format!("in {passes} passes"),
         None => String::new(),
     };
-    let text = format!("{} counters would tell more", missing.len());
+    let text = format!("{} counters would show more", missing.len());
     Some(Note::new(text, Remedy::CollectCounters { names: missing.clone(), passes }))
 }

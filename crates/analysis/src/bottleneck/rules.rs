@@ -1,4 +1,4 @@
-//! The table of `rules/bottleneck.toml`: features as formulas, labels as conditions on them.
+//! The table `rules/bottleneck.toml`: features as formulas, labels as conditions on them.
 
 use std::sync::LazyLock;
 
@@ -41,7 +41,7 @@ pub(super) struct Feature {
 }
 
 impl Feature {
-    /// Whether it is told so on an architecture; where that is not known, it may be.
+    /// Whether this definition applies to an architecture; true if the architecture is not known.
     pub fn is_of(&self, arch: Option<&str>) -> bool {
         self.archs.is_empty() || arch.is_none_or(|arch| self.archs.iter().any(|known| known == arch))
     }
@@ -62,12 +62,12 @@ pub(super) struct Rule {
     pub label: String,
     pub when: Vec<Condition>,
     pub score: Expression,
-    /// Nanoseconds that may be won at most.
+    /// Upper limit of the gain in nanoseconds.
     pub gain: Option<Expression>,
     pub advice: String,
 }
 
-/// All of it.
+/// The whole table.
 #[derive(Debug)]
 pub(super) struct Rules {
     pub features: Vec<Feature>,
@@ -136,7 +136,7 @@ mod tests {
             feature.formulas.iter().for_each(|formula| check(&known, formula));
             known.insert(&feature.name);
         }
-        // Each GPU has one way to tell a feature.
+        // Each GPU has a single definition of a feature.
         for arch in ARCHS {
             let mut told = HashSet::new();
             for feature in rules.features.iter().filter(|feature| feature.is_of(Some(arch))) {

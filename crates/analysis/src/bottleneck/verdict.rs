@@ -1,4 +1,4 @@
-//! What bounds one kernel, by the rules and as far as its figures tell.
+//! What bounds one kernel according to the rules, as far as its figures are known.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -10,13 +10,13 @@ use trace::Map;
 use super::figures::FACTS;
 use super::rules::{Condition, Rules};
 
-/// Figures of one kernel by name: counters in capitals, facts in small letters.
+/// Figures of one kernel by name: counters in upper case, facts in lower case.
 pub type Figures = BTreeMap<String, f64>;
 
-/// One condition that is met.
+/// One condition that holds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
-    /// What was looked at: `hbm_pct`.
+    /// The metric: `hbm_pct`.
     pub metric: &'static str,
     /// Its value.
     pub value: f64,
@@ -27,7 +27,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// As a person reads it: `hbm_pct >= 60 is 85.0`.
+    /// As text: `hbm_pct >= 60 is 85.0`.
     pub fn text(&self) -> String {
         format!("{} is {}", self.threshold, shown(self.value))
     }
@@ -38,11 +38,11 @@ impl Evidence {
 pub struct Applies {
     /// `memory bandwidth` …
     pub label: &'static str,
-    /// How strongly, 0 to 1.
+    /// Strength, 0 to 1.
     pub score: f64,
-    /// Each condition with the value that meets it.
+    /// Each condition with its value.
     pub evidence: Vec<Evidence>,
-    /// Nanoseconds of all dispatches that may be won at most, where that can be told.
+    /// Upper limit of the gain in nanoseconds over all dispatches, if known.
     pub gain_ns: Option<i64>,
     /// What to do about it.
     pub advice: &'static str,
@@ -58,9 +58,9 @@ impl Applies {
 /// What bounds a kernel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verdict {
-    /// Labels that apply, the strongest first.
+    /// Labels that apply, strongest first.
     pub labels: Vec<Applies>,
-    /// Counters that undecided rules need, as far as the GPU has them.
+    /// Counters that undecided rules need, limited to those the GPU has.
     pub counters: Arc<[String]>,
     /// Facts that undecided rules need.
     pub facts: Arc<[String]>,
@@ -76,18 +76,18 @@ impl Verdict {
         }
     }
 
-    /// What the source itself should have told: times, and the GPU. Other runs tell the rest.
+    /// What the source itself should have recorded: times, and the GPU. Other runs record the rest.
     pub fn lacks(&self) -> Vec<&str> {
         self.facts.iter().map(String::as_str).filter(|name| FACTS.contains(&(*name, true))).collect()
     }
 }
 
-/// Judges a kernel by its figures, on a GPU that is not known.
+/// Judges a kernel by its figures, on an unknown GPU.
 pub fn judge(figures: &Figures) -> Verdict {
     judge_on(figures, None)
 }
 
-/// Judges a kernel by its figures on an architecture, named as the catalogue of counters does.
+/// Judges a kernel by its figures on an architecture, as the counter catalogue names it.
 pub fn judge_on(figures: &Figures, arch: Option<&str>) -> Verdict {
     Judge::default().judge(figures, arch)
 }
@@ -95,10 +95,10 @@ pub fn judge_on(figures: &Figures, arch: Option<&str>) -> Verdict {
 /// Counters and facts that undecided rules need.
 type Lacking = (Arc<[String]>, Arc<[String]>);
 
-/// Judges many kernels. What is missing is the same for most of them: it is found once, and shared.
+/// Judges many kernels. Most of them lack the same figures, so the list is computed once and shared.
 #[derive(Default)]
 pub(super) struct Judge {
-    /// By what is known, on which GPU, and which conditions it leaves open.
+    /// By known figures, GPU and open conditions.
     lacking: Map<String, Lacking>,
 }
 
@@ -123,7 +123,7 @@ impl Judge {
                     _ => unknown.push((which, condition)),
                 }
             }
-            // A condition that fails decides, whatever the others are.
+            // One failed condition is enough, whatever the others are.
             if !holds {
                 continue;
             }
@@ -147,7 +147,7 @@ impl Judge {
                 undecided.push(unknown.into_iter().map(|(_, condition)| condition).collect());
             }
         }
-        // Equal scores keep the order of the table; of rules with one label the strongest speaks.
+        // Equal scores keep the order of the table; of several rules with one label, keep the strongest.
         labels.sort_by(|a, b| b.score.total_cmp(&a.score));
         let mut said: BTreeSet<&str> = BTreeSet::new();
         labels.retain(|applies: &Applies| said.insert(applies.label));
@@ -175,7 +175,7 @@ pub fn bottleneck_counters(arch: &str) -> Vec<String> {
     names.into_iter().filter(counter).map(str::to_string).collect()
 }
 
-/// The figures with every feature that they give.
+/// The figures plus every feature that follows from them.
 pub(super) fn with_features(rules: &Rules, figures: &Figures, arch: Option<&str>) -> Figures {
     let mut known = figures.clone();
     for feature in rules.features.iter().filter(|feature| feature.is_of(arch)) {
@@ -187,7 +187,7 @@ pub(super) fn with_features(rules: &Rules, figures: &Figures, arch: Option<&str>
     known
 }
 
-/// The value of a formula; none where a name is not known or nothing sensible comes out.
+/// The value of a formula; `None` if a name is not known or the result is not finite.
 pub(crate) fn value(expression: &Expression, known: &Figures) -> Option<f64> {
     let found = match expression {
         Expression::Number(number) => *number,
@@ -210,16 +210,16 @@ pub(crate) fn value(expression: &Expression, known: &Figures) -> Option<f64> {
             function.apply(&arguments?)
         }
         Expression::Not(a) => f64::from(u8::from(value(a, known)? == 0.0)),
-        // Tables of rules compare two figures and no words.
+        // Rule tables only compare two numbers, never words.
         Expression::Text(_) | Expression::Chain(..) | Expression::In(..) => return None,
-        // Channels are summed before figures come here.
+        // Channels are already summed in the figures.
         Expression::Whole(a) | Expression::Channels(a, _) => value(a, known)?,
         Expression::OfChannel(name, _) => *known.get(name)?,
     };
     found.is_finite().then_some(found)
 }
 
-/// What there is to find out on a GPU.
+/// Finds out what a GPU could still measure.
 struct Needs<'k> {
     rules: &'static Rules,
     known: &'k Figures,
@@ -227,7 +227,7 @@ struct Needs<'k> {
 }
 
 impl Needs<'_> {
-    /// The counters and facts that rules with these open conditions lack.
+    /// The counters and facts that rules with these undecided conditions lack.
     fn of_all(&self, undecided: &[Vec<&'static Condition>]) -> Lacking {
         let mut missing: BTreeSet<&str> = BTreeSet::new();
         for unknown in undecided {
@@ -242,8 +242,8 @@ impl Needs<'_> {
         (counters.into(), facts.into())
     }
 
-    /// The counters and facts that a formula lacks; none where the GPU cannot count one of them. Of several ways to tell a
-    /// feature, the one that lacks least.
+    /// The counters and facts that a formula lacks; `None` if the GPU cannot measure one of them. If a
+    /// feature has several definitions, the one that lacks least.
     fn of(&self, expression: &'static Expression) -> Option<BTreeSet<&'static str>> {
         let mut names: Vec<&'static str> = Vec::new();
         expression.names(&mut |name, _| names.push(name));
@@ -256,7 +256,7 @@ impl Needs<'_> {
             if features.peek().is_some() {
                 let ways =
                     features.filter(|feature| feature.is_of(self.arch)).flat_map(|feature| &feature.formulas);
-                // What a thread trace alone tells is not asked for where a counter does.
+                // Prefer counters over facts that need a thread trace.
                 let count = |lacks: &BTreeSet<&str>| {
                     (lacks.iter().filter(|name| name.starts_with("att_")).count(), lacks.len())
                 };
@@ -270,7 +270,7 @@ impl Needs<'_> {
         Some(lacks)
     }
 
-    /// Whether the GPU has a counter; of one that is not known, anything may be.
+    /// Whether the GPU has a counter; an unknown GPU may have any.
     fn has(&self, name: &str) -> bool {
         let counter = name.starts_with(|c: char| c.is_ascii_uppercase());
         let catalogued =
@@ -285,7 +285,7 @@ impl Needs<'_> {
         Evidence { metric, value, threshold: &condition.text, source }
     }
 
-    /// Where a value comes from: the names that were known when it was worked out.
+    /// Where a value comes from: the source of the names it was computed from.
     fn source(&self, expression: &'static Expression) -> &'static str {
         let mut source = "trace";
         let mut names: Vec<&'static str> = Vec::new();

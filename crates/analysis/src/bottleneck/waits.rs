@@ -1,8 +1,8 @@
-//! Idle time of a GPU before the dispatches of each kernel, and what of it is the host's.
+//! Idle time of a GPU before the dispatches of each kernel, and how much of it is due to the host.
 //!
-//! Where launches are recorded, the idle accounts tell the cause of every nanosecond. Where they are not, only the bulk of the
-//! gaps can be taken for launching: the median gap times the number of dispatches. One long gap, such as a host copy, counts for
-//! neither.
+//! If launches are recorded, the idle accounts give the cause of every nanosecond. If not, only the bulk of
+//! the gaps can count as launching: the median gap times the number of dispatches. A single long gap, such as
+//! a host copy, counts neither as launch nor as host time.
 
 use trace::{AgentId, Map, StrId, Table, Trace};
 
@@ -11,12 +11,12 @@ use model::classify::{Classes, Classifier};
 use model::lanes::{GpuRow, lanes};
 use stats::robust::median;
 
-/// Idle time before the dispatches of one kernel, in total.
+/// Total idle time before the dispatches of one kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Wait {
-    /// While the host issued the dispatch.
+    /// While the host launched the dispatch.
     pub launch_ns: f64,
-    /// While the host did something else that is recorded: blocking calls, allocations, code of its own, first calls.
+    /// While the host did something else on record: blocking calls, allocations, its own code, first calls.
     pub host_ns: f64,
 }
 
@@ -27,14 +27,14 @@ pub(super) struct Waits {
     pub idle_pct: Map<AgentId, f64>,
 }
 
-/// A usual gap that is longer is not a launch, but something that the host does each time.
+/// If the usual gap is longer than this, it is not a launch but something the host does each time.
 const LAUNCH_NS: f64 = 20_000.0;
 
-/// Causes that are the host's, but for launching.
+/// Causes due to the host, other than launching.
 const HOST: [Cause; 4] = [Cause::BlockingCall, Cause::Allocating, Cause::HostCode, Cause::FirstCall];
 
 impl Waits {
-    /// One sort of each GPU's rows, and one pass over host calls where there are any.
+    /// One sort of each GPU's rows, and one pass over host calls if there are any.
     pub fn of(trace: &Trace) -> Self {
         let classes = Classes::of(trace, &Classifier::builtin());
         let mut waits = Self::default();
@@ -88,14 +88,14 @@ impl Waits {
             let total: f64 = gaps.iter().sum();
             let longest = gaps.iter().copied().fold(0.0, f64::max);
             let launch_ns = if usual <= LAUNCH_NS { usual * dispatches } else { 0.0 };
-            // What one gap makes up tells nothing of the rest.
+            // The longest gap says nothing about the rest.
             let host_ns = (total - longest - launch_ns).max(0.0);
             self.by_name.insert(name, Wait { launch_ns, host_ns });
         }
     }
 }
 
-/// The kernel of a row; nothing for copies.
+/// The kernel name of a row; empty for copies.
 fn name(trace: &Trace, row: &GpuRow) -> StrId {
     row.row.row_of(Table::Kernels).map_or(StrId::EMPTY, |row| trace.kernels.name[row])
 }
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
     use trace::{Agent, AgentKind, Kernel, Process, Source};
 
-    /// Kernels of 4 µs one after the other with these gaps before them, and no host rows.
+    /// Kernels of 4 µs each, one after the other, with these gaps before them and no host rows.
     fn waits(gaps: &[i64]) -> (Wait, f64) {
         let mut trace = Trace::default();
         let source = trace.add_source(Source::named("t", "rocpd"));

@@ -1,4 +1,4 @@
-//! `breakdown`: how the GPUs spent their time, by kind of work, by category and backend, and what ran together.
+//! `breakdown`: how the GPUs spent their time, by kind of work, by category and backend, and what overlapped.
 //!
 //! Cost: one sort of the edges of each GPU's intervals and one pass over its rows.
 
@@ -17,20 +17,20 @@ use sweep::Timeline;
 pub use present::present;
 pub use result::{Breakdown, CategoryTime, CombinationTime, GpuTime, LaunchCoverage};
 
-/// A gap of more than this share of a GPU's time is remarked on.
+/// A gap longer than this share of a GPU's time gets a note.
 const REMARKABLE_GAP_PCT: f64 = 50.0;
 
-/// GPUs whose gap is remarked on; the others are counted.
+/// Most GPUs to name in gap notes; the others are only counted.
 const MOST_GAPS: usize = 64;
 
-/// What `breakdown` is asked for.
+/// Options of `breakdown`.
 #[derive(Clone, Copy, Default)]
 pub struct BreakdownOptions<'a> {
     /// Count only GPU work whose launch is known, as TraceLens does.
     pub linked: bool,
     /// Categories per rank instead of all ranks together.
     pub by_rank: bool,
-    /// The stage of a row of GPU work; one stage for all when absent.
+    /// The stage of a row of GPU work; if absent, all rows share one stage.
     pub stage_of: Option<&'a dyn Fn(RowRef) -> &'static str>,
 }
 
@@ -69,7 +69,7 @@ pub fn breakdown(trace: &Trace, classes: &Classes, options: &BreakdownOptions) -
     present(trace, &compute(trace, classes, options))
 }
 
-/// A trace that was cut shows idle time that was none: one gap that is most of the time is worth a word.
+/// A trace with a hole shows idle time that was not real: a gap that is most of the time gets a note.
 fn gap_note(lane: &Lane, timeline: &Timeline) -> Option<String> {
     let (length, began) = timeline.longest_gap?;
     let share = stats::percent(length, timeline.total());

@@ -6,7 +6,7 @@ use trace::{AgentId, Trace};
 use super::result::{Breakdown, CategoryTime, GpuTime, LaunchCoverage};
 use crate::base;
 
-/// All of it as a report; tables without rows are left out.
+/// The whole report; tables without rows are left out.
 pub fn present(trace: &Trace, breakdown: &Breakdown) -> Report {
     let mut report = base::report("breakdown", trace);
     report.tables = vec![
@@ -98,7 +98,7 @@ fn categories(categories: &[CategoryTime], by_rank: bool) -> Table {
     table
 }
 
-/// Work launched before the recording of the host began, work with its launch, work whose launch was lost.
+/// Work launched before host recording began, work with its launch, and work whose launch was lost.
 fn coverage(trace: &Trace, coverage: &[LaunchCoverage]) -> Table {
     let mut columns = gpu_columns();
     columns.extend([

@@ -1,4 +1,4 @@
-//! What `breakdown` finds, as figures.
+//! The results of `breakdown` as figures.
 
 use report::Note;
 use trace::{AgentId, Map, Trace};
@@ -9,7 +9,7 @@ use model::classify::Classes;
 use model::lanes::{Bucket, GpuRow, Lane};
 use stats::percent;
 
-/// The stage when the run is not told apart into stages.
+/// The stage name when the run is not split into stages.
 const ONE_STAGE: &str = "all";
 
 /// How the GPUs spent their time.
@@ -17,77 +17,77 @@ const ONE_STAGE: &str = "all";
 pub struct Breakdown {
     /// The time of each GPU.
     pub gpus: Vec<GpuTime>,
-    /// Whether categories are by rank.
+    /// Whether categories are split by rank.
     pub by_rank: bool,
-    /// GPU time by stage, category and backend, the most first.
+    /// GPU time by stage, category and backend, largest first.
     pub categories: Vec<CategoryTime>,
-    /// GPU work by whether its launch was recorded; nothing where no launch was.
+    /// GPU work by whether its launch was recorded; empty if no launch was.
     pub coverage: Vec<LaunchCoverage>,
-    /// What is remarkable.
+    /// Remarkable facts.
     pub notes: Vec<Note>,
 }
 
 /// How one GPU spent its time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GpuTime {
-    /// The rank, where the input tells.
+    /// The rank, if the input records it.
     pub rank: Option<u32>,
     /// The GPU.
     pub agent: AgentId,
-    /// From its first to its last piece of work.
+    /// From the start of its first work to the end of its last.
     pub total_ns: i64,
-    /// With any work.
+    /// Time with any work.
     pub busy_ns: i64,
-    /// Without any.
+    /// Time without work.
     pub idle_ns: i64,
-    /// With computation.
+    /// Time with computation.
     pub compute_ns: i64,
-    /// With communication.
+    /// Time with communication.
     pub communication_ns: i64,
-    /// With copies.
+    /// Time with copies.
     pub memcpy_ns: i64,
-    /// Communication that no computation hides.
+    /// Communication not overlapped by computation.
     pub exposed_communication_ns: i64,
-    /// Copies that nothing hides.
+    /// Copies not overlapped by anything.
     pub exposed_memcpy_ns: i64,
-    /// What ran together, the longest first.
+    /// Time by combination of overlapping kinds, longest first.
     pub combinations: Vec<CombinationTime>,
 }
 
-/// Time in which certain kinds of work ran together, and no other.
+/// Time in which exactly these kinds of work overlapped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CombinationTime {
     /// The kinds: `compute + memcpy`, `idle`.
     pub combination: String,
-    /// How long.
+    /// Time of this combination.
     pub total_ns: i64,
-    /// That, of the GPU's time.
+    /// Share of the GPU's time.
     pub share_pct: f64,
 }
 
 /// GPU time of one category and backend in one stage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CategoryTime {
-    /// The rank, where categories are by rank and the input tells.
+    /// The rank, if categories are split by rank and the input records it.
     pub rank: Option<u32>,
-    /// The stage; `all` where the run has none.
+    /// The stage; `all` if the run has none.
     pub stage: &'static str,
     /// What the work does.
     pub category: &'static str,
-    /// The library it belongs to.
+    /// The library it comes from.
     pub backend: String,
     /// Kernels, copies and fills.
     pub calls: usize,
-    /// Their time.
+    /// Their GPU time.
     pub total_ns: i64,
-    /// That, of the stage and rank.
+    /// Share of the GPU time of the stage and rank.
     pub share_pct: f64,
 }
 
-/// GPU work of one part of a recording: before launches were recorded, with its launch, or with its launch lost.
+/// GPU work by launch: from before launches were recorded, with its launch, or with its launch lost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaunchCoverage {
-    /// The rank, where the input tells.
+    /// The rank, if the input records it.
     pub rank: Option<u32>,
     /// The GPU.
     pub agent: AgentId,
@@ -95,11 +95,11 @@ pub struct LaunchCoverage {
     pub part: &'static str,
     /// Kernels, copies and fills.
     pub calls: usize,
-    /// Their time.
+    /// Their GPU time.
     pub total_ns: i64,
     /// Time with any of them.
     pub busy_ns: i64,
-    /// Their part of the GPU's work.
+    /// Share of the GPU's work.
     pub share_pct: f64,
 }
 
@@ -130,7 +130,7 @@ impl GpuTime {
     }
 }
 
-/// Calls and time of one category.
+/// Calls and time in one category.
 #[derive(Clone, Copy, Default)]
 struct Sum {
     calls: usize,
@@ -174,7 +174,7 @@ pub(super) fn categories(
     rows.into_iter().map(category_time).collect()
 }
 
-/// Work launched before the recording of the host began, work with its launch, work whose launch was lost.
+/// Work launched before host recording began, work with its launch, and work whose launch was lost.
 pub(super) fn coverage(lanes: &[Lane]) -> Vec<LaunchCoverage> {
     let mut coverage = Vec::new();
     for lane in lanes {

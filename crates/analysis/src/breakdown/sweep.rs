@@ -3,17 +3,17 @@
 use model::lanes::{Bucket, Work};
 use trace::Ns;
 
-/// Time of every exact combination of kinds; number 0 is idle.
+/// Time of every exact combination of kinds; index 0 is idle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Timeline {
-    /// By combination: the sum of `Bucket::bit` of the kinds that ran.
+    /// By combination: the sum of `Bucket::bit` of its kinds.
     pub combinations: [Ns; 8],
-    /// The longest time without any work: its length and when it began.
+    /// The longest gap: its length and its start.
     pub longest_gap: Option<(Ns, Ns)>,
 }
 
 impl Timeline {
-    /// Sweeps work in any order. Work that ends before it starts takes no time.
+    /// Sweeps work in any order. Work that ends before it starts counts as zero time.
     pub fn of(work: &[Work]) -> Self {
         if work.is_sorted_by_key(|work| work.start) {
             return Self::in_order(work.iter().copied());
@@ -23,12 +23,12 @@ impl Timeline {
         Self::in_order(work.into_iter())
     }
 
-    /// Sweeps work in the order of its starts.
+    /// Sweeps work that is sorted by start.
     pub fn in_order(mut work: impl Iterator<Item = Work>) -> Self {
         let mut timeline = Self::default();
         let Some(first) = work.next() else { return timeline };
         let mut now = first.start;
-        // When the last work of each kind ends.
+        // When the latest work of each kind ends.
         let mut until = [now; 3];
         until[first.bucket as usize] = first.end.max(now);
         for work in work {
@@ -69,22 +69,22 @@ impl Timeline {
         self.sum(|c| c != 0)
     }
 
-    /// Time without any.
+    /// Time without work.
     pub fn idle(&self) -> Ns {
         self.combinations[0]
     }
 
-    /// Time with work of that kind.
+    /// Time with work of this kind.
     pub fn of_bucket(&self, bucket: Bucket) -> Ns {
         self.sum(|c| c & bucket.bit() != 0)
     }
 
-    /// Communication that no computation hides.
+    /// Communication not overlapped by computation.
     pub fn exposed_communication(&self) -> Ns {
         self.sum(|c| c & Bucket::Communication.bit() != 0 && c & Bucket::Compute.bit() == 0)
     }
 
-    /// Copies that nothing hides.
+    /// Copies not overlapped by anything.
     pub fn exposed_memcpy(&self) -> Ns {
         self.combinations[Bucket::Memcpy.bit()]
     }

@@ -1,4 +1,4 @@
-//! GPU time by category, and how the stages differ.
+//! GPU time by category, and by stage.
 
 use report::chart::{Axis, Bar, Bars, Chart, Mark, Series};
 use report::{Unit, Value, show};
@@ -12,7 +12,7 @@ fn category(gpu: &Gpu, row: trace::RowRef) -> Category {
     gpu.classes.of_row(gpu.trace, row).map_or(Category::Other, |class| class.category)
 }
 
-/// One bar for each category.
+/// One bar per category.
 pub fn chart(gpu: &Gpu) -> Option<Chart> {
     let mut sums: Map<Category, (i64, i64)> = Map::default();
     for row in gpu.lanes.iter().flat_map(|lane| &lane.rows) {
@@ -37,7 +37,7 @@ pub fn chart(gpu: &Gpu) -> Option<Chart> {
     Some(chart.with_description(description).with_x(Axis::of(Unit::Ns)))
 }
 
-/// Shares of the categories in each stage; nothing for a run of one stage.
+/// Category shares in each stage; `None` for a run with one stage.
 pub fn by_stage(gpu: &Gpu) -> Option<Chart> {
     let stage_of = gpu.stage_of?;
     let mut stages: Vec<(&'static str, Vec<i64>)> = Vec::new();

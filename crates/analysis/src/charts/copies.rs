@@ -1,4 +1,4 @@
-//! How fast copies were, by their size.
+//! Copy bandwidth by size.
 
 use report::chart::{Axis, Chart, Join, Mark, Point, Series, Xy, XySeries};
 use report::{Unit, Value, show};
@@ -6,7 +6,7 @@ use trace::{CopyKind, Map, StrId};
 
 use super::{Gpu, duration};
 
-/// Directions with a colour of their own.
+/// Most directions with their own colour.
 const SHOWN: usize = 8;
 
 #[derive(Clone, Copy, Default)]
@@ -18,7 +18,7 @@ struct Sum {
 
 pub fn chart(gpu: &Gpu) -> Option<Chart> {
     let copies = &gpu.trace.memory_copies;
-    // Copies of one name and about one size are one point: a factor of two is a size.
+    // Copies with one name and similar size (within a factor of two) are one point.
     let mut sums: Map<(StrId, u32), Sum> = Map::default();
     for i in (0..copies.len()).filter(|&i| copies.kind[i] == CopyKind::Copy) {
         let Some(bytes) = copies.bytes[i].get().filter(|bytes| *bytes > 0) else { continue };

@@ -6,7 +6,7 @@ use trace::Table;
 
 use super::{Gpu, duration};
 
-/// Bins of a factor of ten.
+/// Bins per factor of ten.
 const PER_DECADE: f64 = 8.0;
 /// Most bins, whatever the spread.
 const MOST: i32 = 96;

@@ -1,4 +1,4 @@
-//! The kernels, copies and fills with most time, the rest in one bar.
+//! The kernels, copies and fills with the most time; the rest is one bar.
 
 use report::chart::{Axis, Bar, Bars, Chart, Ink, Mark, Series};
 use report::{Unit, Value, show};
@@ -9,7 +9,7 @@ use model::classify::Category;
 use model::names::display_name;
 use stats::percent;
 
-/// Bars before the rest.
+/// Bars, not counting the rest.
 const SHOWN: usize = 15;
 
 #[derive(Clone, Copy)]

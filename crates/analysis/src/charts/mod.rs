@@ -1,6 +1,6 @@
 //! Charts of a run: which kernels, when, how long, of which category, and how fast copies were.
 //!
-//! A category has one colour in all of them. Cost: one pass over the GPU rows for each chart.
+//! A category has the same colour in all of them. Cost: one pass over the GPU rows per chart.
 
 mod categories;
 mod copies;
@@ -18,19 +18,19 @@ use model::recordings::{Recordings, SideBySide};
 
 use palette::Palette;
 
-/// What the charts are drawn from, found once.
+/// The data for the charts, computed once.
 struct Gpu<'a> {
     trace: &'a Trace,
     classes: &'a Classes,
     lanes: Vec<Lane>,
     palette: Palette,
-    /// How recordings on several clocks are drawn together.
+    /// How recordings on several clocks are aligned.
     clocks: Option<SideBySide>,
     recordings: Recordings,
     stage_of: Option<&'a dyn Fn(RowRef) -> &'static str>,
 }
 
-/// The charts of a run that have something to show; by stage where stages are known.
+/// The charts of a run that have data; split by stage if stages are known.
 pub fn charts(
     trace: &Trace,
     classes: &Classes,
@@ -53,16 +53,16 @@ pub fn charts(
 }
 
 impl Gpu<'_> {
-    /// The number in the palette of a row's category.
+    /// The palette index of a row's category.
     fn kind(&self, row: RowRef) -> usize {
         self.classes
             .of_row(self.trace, row)
             .map_or(self.palette.rest(), |class| self.palette.kind(class.category))
     }
 
-    /// By lane: the start of its clock, which is that of the first GPU work of all on that clock.
+    /// By lane: the start of its clock, i.e. of the first GPU work on that clock.
     fn clock_starts(&self) -> Option<Vec<i64>> {
-        // Without several clocks, all are on one.
+        // Without several clocks, all lanes share one.
         let domain = |lane: &Lane| {
             let recording = self.clocks.as_ref().and(lane.recording);
             recording.map(|recording| self.recordings.domain_of(recording))
@@ -83,7 +83,7 @@ impl Gpu<'_> {
     }
 }
 
-/// A duration as reports show it.
+/// A duration as shown in reports.
 fn duration(ns: i64) -> String {
     report::show(&report::Value::Int(ns), report::Unit::Ns)
 }

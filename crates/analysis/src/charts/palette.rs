@@ -1,4 +1,4 @@
-//! Which category has which colour: those with most time get one of their own.
+//! Colours of categories: those with the most time get their own.
 
 use report::chart::{Ink, Series};
 use trace::{Map, Trace};
@@ -6,7 +6,7 @@ use trace::{Map, Trace};
 use model::classify::{Category, Classes};
 use model::lanes::Lane;
 
-/// Colours of categories, by time; the rest shares grey.
+/// Colours of categories by time; the rest are grey.
 pub struct Palette {
     colored: Vec<Category>,
 }
@@ -27,12 +27,12 @@ impl Palette {
         Self { colored: by_time.into_iter().take(Ink::SERIES).map(|(category, _)| category).collect() }
     }
 
-    /// The number of a category's series.
+    /// The series index of a category.
     pub fn kind(&self, category: Category) -> usize {
         self.colored.iter().position(|colored| *colored == category).unwrap_or(self.rest())
     }
 
-    /// The number of the series for all others.
+    /// The series index of all other categories.
     pub fn rest(&self) -> usize {
         self.colored.len()
     }
@@ -45,13 +45,13 @@ impl Palette {
         }
     }
 
-    /// All series, the rest last.
+    /// All series; the rest comes last.
     pub fn series(&self) -> Vec<Series> {
         let colored = self.colored.iter().enumerate().map(|(i, category)| Series::new(category.name(), i));
         colored.chain([Series::rest("other")]).collect()
     }
 
-    /// The series with anything in `used`, and their new numbers by their old ones.
+    /// The series with any data according to `used`, and their new indices by old index.
     pub fn used(&self, used: impl Fn(usize) -> bool) -> (Vec<Series>, Vec<Option<usize>>) {
         let mut kept = Vec::new();
         let numbers = self.series().into_iter().enumerate().map(|(i, series)| {

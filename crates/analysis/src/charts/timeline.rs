@@ -1,4 +1,4 @@
-//! What ran when: a strip for each GPU.
+//! What ran when: one strip per GPU.
 
 use report::chart::{Axis, Chart, Lane as Strip, Lanes, Mark, Span};
 use report::{Unit, Value, show};
@@ -9,15 +9,15 @@ use model::lanes::{GpuRow, Lane};
 use model::names::display_name;
 use stats::percent;
 
-/// GPUs beyond this many are left out.
+/// Most GPUs to draw.
 const STRIPS: usize = 16;
-/// Up to so many pieces of work, one after the other, a strip shows each; else it is summed up in slots.
+/// A strip with at most this many non-overlapping rows shows each of them; otherwise it is summed in slots.
 const EXACT: usize = 400;
-/// Slots of a strip where there are few strips, and where there are many.
+/// Slots per strip: with few strips, and with many.
 const SLOTS: (usize, usize) = (360, 180);
 
 pub fn chart(gpu: &Gpu) -> Option<Chart> {
-    // Each clock is drawn from its own start, all as long as the longest.
+    // Each clock is drawn from its own start, with the length of the longest.
     let starts = gpu.clock_starts()?;
     let length = |(lane, start): (&Lane, &i64)| lane.rows.iter().map(|row| row.work.end - start).max();
     let length = gpu.lanes.iter().zip(&starts).filter_map(length).max().filter(|length| *length > 0)?;
@@ -55,7 +55,7 @@ pub fn chart(gpu: &Gpu) -> Option<Chart> {
     Some(chart.with_description(description).with_x(x))
 }
 
-/// Every piece of work, where they are few and none overlaps another.
+/// Every row of work, if there are few and none overlap.
 fn exact(gpu: &Gpu, lane: &Lane, start: i64) -> Option<Vec<Span>> {
     if lane.rows.len() > EXACT {
         return None;
@@ -83,7 +83,7 @@ fn exact(gpu: &Gpu, lane: &Lane, start: i64) -> Option<Vec<Span>> {
     Some(rows.iter().map(span).collect())
 }
 
-/// Time of each category in equal slices of time; work that overlaps shares the height.
+/// Time by category in equal slices of time; overlapping work shares the height.
 fn summed(gpu: &Gpu, lane: &Lane, (start, end): (i64, i64), slots: usize) -> Vec<Span> {
     let kinds = gpu.palette.rest() + 1;
     let series = gpu.palette.series();
@@ -93,7 +93,7 @@ fn summed(gpu: &Gpu, lane: &Lane, (start, end): (i64, i64), slots: usize) -> Vec
         let kind = gpu.kind(row.row);
         let (from, to) = (row.work.start, row.work.end);
         let mut slot = ((from - start) as i128 * slots as i128 / (end - start) as i128) as usize;
-        // Rounding may land one slot early.
+        // Rounding may give a slot one too early.
         while slot < slots && edge(slot + 1) <= from {
             slot += 1;
         }

@@ -1,4 +1,4 @@
-//! Runs that somebody else measured, such as an engine over a lake: sums of blocks of consecutive calls instead of rows.
+//! Runs measured elsewhere, such as by a lake engine: sums over blocks of consecutive calls, not rows.
 
 use model::classify::{Category, Classes, Classifier, RowKind};
 use report::{HealthCheck, InputFact, Report};
@@ -9,13 +9,13 @@ use super::ground::{Ground, PYTHON};
 use super::measure::{KernelSeries, Run};
 use super::series::{BLOCKS, RESAMPLED, Series};
 
-/// So many calls are resampled one by one; of more, so many blocks are: (calls, blocks).
+/// Up to this many calls are resampled one by one; more are split into this many blocks: (calls, blocks).
 pub const BLOCKING: (usize, usize) = (RESAMPLED, BLOCKS);
 
 /// Calls and time of consecutive calls, in time order.
 pub type Blocks = Vec<(usize, i64)>;
 
-/// What is known of a run.
+/// The known facts of a run.
 #[derive(Clone, Debug, Default)]
 pub struct BlockedRun {
     /// Kernels by name.
@@ -30,14 +30,14 @@ pub struct BlockedRun {
     pub commands: Vec<String>,
     /// Identities of the recordings.
     pub recordings: Vec<String>,
-    /// What was read.
+    /// Input files.
     pub inputs: Vec<InputFact>,
-    /// How healthy it is.
+    /// Health of the run.
     pub health: Vec<HealthCheck>,
 }
 
 impl MeasuredRun {
-    /// A run of which blocks are known. How its GPUs spent their time is not, so that there is no waterfall.
+    /// A run known only by blocks. How its GPUs spent their time is not known, so there is no waterfall.
     pub fn of_blocks(blocked: BlockedRun, classifier: &Classifier) -> Self {
         let names = names(&blocked);
         let classes = Classes::of(&names, classifier);
@@ -72,7 +72,7 @@ impl MeasuredRun {
     }
 }
 
-/// A trace with one row of each name, to be classified.
+/// A trace with one row per name, for classification.
 fn names(blocked: &BlockedRun) -> Trace {
     let mut trace = Trace::default();
     for (name, _) in &blocked.kernels {
@@ -97,7 +97,7 @@ mod tests {
             let blocks = if calls <= RESAMPLED { calls } else { BLOCKS.min(calls) };
             let mut sums: Blocks = vec![(0, 0); blocks];
             for (i, duration) in durations.iter().enumerate() {
-                // The formula that engines use.
+                // The formula used by lake engines.
                 let sum = &mut sums[((i + 1) * blocks - 1) / calls];
                 *sum = (sum.0 + 1, sum.1 + duration);
             }

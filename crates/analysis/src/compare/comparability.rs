@@ -1,11 +1,11 @@
-//! Whether runs may be compared: what is known of how they were made must agree.
+//! Whether runs may be compared: known facts about how they were made must agree.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use formats::run::{PROFILE_METADATA_FILE, RUN_FILE};
 use serde_json::Value;
 
-/// Facts of `profile_metadata.json` or `run.json` that decide.
+/// The deciding facts in `profile_metadata.json` or `run.json`.
 const FIELDS: &[&str] = &[
     "base_image",
     "resource_class",
@@ -16,19 +16,19 @@ const FIELDS: &[&str] = &[
     "profile_stage",
 ];
 
-/// Names of the files that hold them, in order of preference.
+/// Names of the files with these facts, in order of preference.
 pub const FILES: &[&str] = &[PROFILE_METADATA_FILE, RUN_FILE];
 
-/// What is known of how a run was made.
+/// Known facts about how a run was made.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
     known: Vec<(&'static str, Value)>,
-    /// Variables that change results, where the run recorded them.
+    /// Variables that change results, if the run recorded them.
     environment: Option<BTreeMap<String, String>>,
 }
 
 impl Facts {
-    /// From the text of such a file; the error says what is wrong with it.
+    /// Parses such a file; the error says what is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let object: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
         let Value::Object(object) = object else { return Err("not a JSON object".into()) };
@@ -53,7 +53,7 @@ impl Facts {
     }
 }
 
-/// The same value with the keys of objects in order, so that only what differs differs.
+/// The same value with object keys sorted, so that key order makes no difference.
 fn ordered(value: &Value) -> Value {
     match value {
         Value::Object(object) => {
@@ -66,18 +66,18 @@ fn ordered(value: &Value) -> Value {
     }
 }
 
-/// How far two sides may be compared.
+/// How far two sides can be compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Comparability {
-    /// One line for each fact that differs or is known of some runs only.
+    /// One line for each fact that differs or is known for only some runs.
     pub differences: Vec<String>,
-    /// Facts that no run tells.
+    /// Facts that no run records.
     pub unknown: Vec<&'static str>,
-    /// One line for each variable of the environment that differs: it may explain a change, and forbids nothing.
+    /// One line for each environment variable that differs: a possible explanation, not an obstacle.
     pub environment: Vec<String>,
 }
 
-/// Looks at the facts of every run.
+/// Compares the facts of every run.
 pub fn comparability(base: &[Facts], candidate: &[Facts]) -> Comparability {
     let mut result = Comparability::default();
     for field in FIELDS {
@@ -99,10 +99,10 @@ pub fn comparability(base: &[Facts], candidate: &[Facts]) -> Comparability {
     result
 }
 
-/// Variables that tell a process from its like and change nothing.
+/// Variables that differ between processes of one run and change nothing.
 const OF_A_PROCESS: &[&str] = &["SLURM_JOB_ID", "RANK", "LOCAL_RANK", "MASTER_PORT"];
 
-/// Variables with different values, over the runs that recorded theirs.
+/// Variables with different values, among the runs that recorded them.
 fn environment(base: &[Facts], candidate: &[Facts]) -> Vec<String> {
     let of = |runs: &[Facts]| -> Vec<BTreeMap<String, String>> {
         runs.iter().filter_map(|facts| facts.environment.clone()).collect()
@@ -127,7 +127,7 @@ fn environment(base: &[Facts], candidate: &[Facts]) -> Vec<String> {
         .collect()
 }
 
-/// The values of one side, each once.
+/// The distinct values of one side.
 fn told(values: &[Option<Value>]) -> String {
     let mut told: Vec<String> = Vec::new();
     for value in values {

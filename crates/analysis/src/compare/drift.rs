@@ -4,29 +4,29 @@ use stats::bootstrap::{Estimate, Point, estimate};
 use stats::spread::{Prior, Spread};
 use stats::student;
 
-/// With fewer kernels the middle one is no measure of what is common.
+/// With fewer kernels, the median says nothing about what they share.
 const LEAST_KERNELS: usize = 5;
 
-/// How fast each run was as a whole, and by how much the candidate's runs differ from the base's.
+/// How fast each run was overall, and by how much the candidate's runs differ from the base's.
 #[derive(Clone, Debug)]
 pub struct Drift {
     /// Factor of each run of the base; their logarithms have mean 0.
     pub base: Vec<f64>,
     /// Factor of each run of the candidate.
     pub candidate: Vec<f64>,
-    /// Logarithm of the change that the middle kernel shows.
+    /// Logarithm of the change of the median kernel.
     pub shift: f64,
-    /// Standard error of the shift as a measure of what is common.
+    /// Standard error of the shift as an estimate of the shared change.
     pub error: f64,
-    /// Whether the shift is more than runs differ among themselves.
+    /// Whether the shift is larger than the differences between runs of one side.
     pub real: bool,
-    /// How much kernels differ between runs beside the runs' factors; none without repeats.
+    /// How much kernels vary between runs, apart from the runs' factors; `None` without repeats.
     prior: Option<Prior>,
 }
 
-/// The drift of runs, from kernels that are in all of them. Absent where there are too few.
+/// The drift of runs, from kernels that occur in all of them; `None` if there are too few.
 ///
-/// `kernels` are the points of matched kernels on both sides; `run_noise` is what single runs may differ by.
+/// `kernels` are the points of matched kernels on both sides; `run_noise` is how much single runs may differ.
 pub(crate) fn drift(kernels: &[(Vec<Point>, Vec<Point>)], alpha: f64, run_noise: f64) -> Option<Drift> {
     let in_all =
         |(base, candidate): &&(Vec<Point>, Vec<Point>)| base.iter().chain(candidate).all(|p| p.value > 0.0);
@@ -38,7 +38,7 @@ pub(crate) fn drift(kernels: &[(Vec<Point>, Vec<Point>)], alpha: f64, run_noise:
     let mean_relative =
         |points: &[Point]| points.iter().map(relative).sum::<f64>() / (points.len() as f64).powi(2);
     let variances: Vec<f64> = kernels.iter().map(|(b, c)| mean_relative(b) + mean_relative(c)).collect();
-    // No kernel, however steady, outweighs two middling ones: the one that changed may be the steadiest.
+    // No kernel, however steady, outweighs two average ones: the one that changed may be the steadiest.
     let middling = weighted_median(variances.iter().map(|&v| (v, 1.0)).collect());
     let weights: Vec<f64> = variances.iter().map(|v| 1.0 / (v + middling).max(f64::MIN_POSITIVE)).collect();
     let level = |points: &[Point]| points.iter().map(|p| p.value.ln()).sum::<f64>() / points.len() as f64;
@@ -70,7 +70,7 @@ pub(crate) fn drift(kernels: &[(Vec<Point>, Vec<Point>)], alpha: f64, run_noise:
     Some(Drift { prior: Prior::of(&spreads, LEAST_KERNELS), base, candidate, shift, error, real })
 }
 
-/// The points of runs without the runs' factors.
+/// The points of runs, divided by the runs' factors.
 fn without<'a>(points: &[Point<'a>], factors: &[f64]) -> Vec<Point<'a>> {
     points.iter().zip(factors).map(|(point, &factor)| point.divided(factor)).collect()
 }
@@ -94,7 +94,7 @@ fn is_real(shift: f64, base: &[f64], candidate: &[f64], error: f64, alpha: f64, 
 }
 
 impl Drift {
-    /// The change of a kernel beyond what all kernels share. None where the kernel took no time.
+    /// The change of a kernel beyond what all kernels share; `None` if the kernel took no time.
     pub fn beyond(
         &self,
         base: &[Point],
@@ -118,7 +118,7 @@ impl Drift {
             }
             None => {
                 let drawn = estimate(&base, &candidate, confidence, 0.0, seed)?;
-                // One call on each side tells no spread, and so no chance.
+                // One call on each side has no spread, so there is no p-value.
                 drawn.bounds?;
                 (drawn.error, drawn.freedom)
             }

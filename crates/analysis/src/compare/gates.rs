@@ -1,4 +1,4 @@
-//! Gates: `total>+3%`, `kernel:gemm>+5%` and the like, which fail a build when something got slower.
+//! Gates: `total>+3%`, `kernel:gemm>+5%` and similar, which fail a build if something got slower.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ const WHOLE: &[(&str, &str)] = &[
     ("exposed_copies", "exposed_copies"),
 ];
 
-/// Something that may grow by so much and no more.
+/// A limit on how much something may grow.
 #[derive(Clone, Debug)]
 pub struct Gate {
     text: String,
@@ -35,39 +35,39 @@ enum Target {
     Region(Regex),
 }
 
-/// A gate that cannot be understood.
+/// A gate that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GateError {
     /// Not of the form `WHAT>+N%`.
     #[error("gate `{gate}`: {why} at character {place}")]
     Malformed {
-        /// As given.
+        /// The gate as written.
         gate: String,
-        /// Counted from 1.
+        /// Character position, counted from 1.
         place: usize,
         /// What is wrong.
         why: String,
     },
 }
 
-/// The outcome of a gate.
+/// The status of a gate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GateStatus {
-    /// Not beyond its limit.
+    /// Within its limit.
     Pass,
     /// Beyond its limit.
     Fail,
-    /// Nobody can say; never a pass.
+    /// Not decidable; never a pass.
     CannotJudge(Unjudged),
 }
 
 /// Why a gate cannot be judged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unjudged {
-    /// The runs may not be of the same thing.
+    /// The runs may not be comparable.
     #[error("{0}")]
     Ground(String),
-    /// No row is of that name.
+    /// No row with this name.
     #[error("there is no such {0} on either side")]
     Missing(&'static str),
     /// Only the candidate has it.
@@ -77,22 +77,24 @@ pub enum Unjudged {
     #[error("it took no time in the base, so there is no change in percent")]
     NoBase,
     /// One value on each side.
-    #[error("one value on each side tells no spread, so the change has no interval")]
+    #[error("with one value per side there is no spread, so the change has no interval")]
     NoInterval,
 }
 
 impl Unjudged {
-    /// What would make it judgeable, in words.
+    /// What would make it decidable, as text.
     pub fn advice(&self) -> &'static str {
         match self {
-            Unjudged::Ground(_) => "give runs that tell what they are of, or say that they are comparable",
+            Unjudged::Ground(_) => {
+                "use runs that record the GPU and the model or command, or state that they are comparable"
+            }
             Unjudged::Missing(_) => "the tables of this report list every name",
             Unjudged::New | Unjudged::NoBase => "give a gate on something that both sides have",
             Unjudged::NoInterval => "record several runs of each side, or let the change itself decide",
         }
     }
 
-    /// What to ask for.
+    /// The remedy to show.
     pub fn remedy(&self) -> Remedy {
         match self {
             Unjudged::Ground(_) => Remedy::AssumeComparable,
@@ -113,25 +115,25 @@ impl GateStatus {
     }
 }
 
-/// The outcome of a gate and the row that decided it: the one closest to failing, or one that cannot be judged.
+/// The outcome of a gate and the row that decided it: the closest to failing, or one that cannot be judged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GateOutcome {
-    /// As given.
+    /// The gate as written.
     pub gate: String,
-    /// The most that is allowed.
+    /// The limit.
     pub limit_pct: f64,
-    /// The row; none where all rows are gone.
+    /// The row; `None` if all rows are gone.
     pub name: Option<String>,
     /// Its change.
     pub delta_pct: Option<f64>,
-    /// Bounds of the change that hold for all rows of the gate together.
+    /// Bounds of the change that hold for all rows of the gate jointly.
     pub interval_pct: Option<(f64, f64)>,
     /// Pass, fail or neither.
     pub status: GateStatus,
 }
 
 impl GateOutcome {
-    /// Whether it lets a build through.
+    /// Whether the build passes.
     pub fn passed(&self) -> bool {
         self.status == GateStatus::Pass
     }
@@ -154,7 +156,7 @@ impl fmt::Display for GateOutcome {
 }
 
 impl Gate {
-    /// Understands `WHAT>+N%`, where WHAT is `total`, `span`, `busy`, `idle`, `kernel:REGEX`, `category:NAME` or
+    /// Parses `WHAT>+N%`, where WHAT is `total`, `span`, `busy`, `idle`, `kernel:REGEX`, `category:NAME` or
     /// `region:REGEX`.
     pub fn parse(text: &str) -> Result<Self, GateError> {
         let wrong = |byte: usize, why: &str| GateError::Malformed {
@@ -170,7 +172,7 @@ impl Gate {
                 wrong(gate.name_at, &format!("no regular expression ({why})"))
             })
         };
-        let unknown = |what: &str| wrong(0, &format!("`{what}` is nothing that can be compared"));
+        let unknown = |what: &str| wrong(0, &format!("`{what}` cannot be compared"));
         let target = match gate.kind {
             Some("kernel") => Target::Kernel(pattern(gate.name)?),
             Some("region") => Target::Region(pattern(gate.name)?),
@@ -209,17 +211,17 @@ impl Gate {
     }
 }
 
-/// How gates decide.
+/// Options of gates.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GateOptions {
-    /// The change itself decides, not its lower bound.
+    /// Judge the change itself, not its lower bound.
     pub on_point: bool,
-    /// Take runs for comparable that do not show it.
+    /// Treat runs as comparable even if they do not show it.
     pub assume_comparable: bool,
 }
 
-/// What comes of each gate, those that cannot be judged first, then those that fail. A gate fails when the lower bound of a
-/// change is above the limit, or the change itself where that decides; it passes only if every row can be judged.
+/// The outcome of each gate: undecidable ones first, then failures. A gate fails if the lower bound of a
+/// change (with `on_point`, the change) is above the limit; it passes only if every row can be judged.
 pub(super) fn outcomes(
     rows: &ComparedRows,
     gates: &[Gate],
@@ -233,7 +235,7 @@ pub(super) fn outcomes(
         .map(|gate| {
             let outcome = gate.outcome(rows, confidence, options.on_point);
             match &gap {
-                // Runs of different things tell nothing, whichever way the figures went.
+                // Figures of incomparable runs mean nothing, whichever way they went.
                 Some(why) => {
                     GateOutcome { status: GateStatus::CannotJudge(Unjudged::Ground(why.clone())), ..outcome }
                 }
@@ -274,7 +276,7 @@ impl Gate {
         for row in looked_at {
             let taken = |side: Option<super::rows::SideFigures>| side.map_or(0, |figures| figures.total);
             let Some(estimate) = row.estimate else {
-                // What is gone, or takes no time, did not grow.
+                // A row that is gone, or takes no time, did not grow.
                 if taken(row.candidate) > 0 {
                     let why = if row.base.is_none() { Unjudged::New } else { Unjudged::NoBase };
                     let new = outcome(Some(row), None, None, GateStatus::CannotJudge(why));
@@ -320,7 +322,7 @@ pub(super) fn table(outcomes: &[GateOutcome]) -> Table {
     let mut table = Table::new("gates", "Gates", columns);
     for outcome in outcomes {
         let number = |number: Option<f64>, why: &str| number.map_or_else(|| Value::absent(why), Value::Float);
-        let (alone, no_spread) = ("new or gone", "one value on each side tells no spread");
+        let (alone, no_spread) = ("new or gone", "one value on each side shows no spread");
         table.push(vec![
             Value::from(outcome.gate.as_str()),
             outcome.name.as_deref().map_or_else(|| Value::absent(alone), Value::from),
@@ -362,10 +364,10 @@ mod tests {
     fn bad_gates_say_where_and_why() {
         for (text, expected) in [
             ("total", "gate `total`: no `>` before a limit at character 6"),
-            ("total>3", "gate `total>3`: no `%` behind the limit at character 8"),
+            ("total>3", "gate `total>3`: no `%` after the limit at character 8"),
             ("total> x%", "gate `total> x%`: no number before `%` at character 8"),
             ("total>nan%", "gate `total>nan%`: no number before `%` at character 7"),
-            ("speed>3%", "gate `speed>3%`: `speed` is nothing that can be compared at character 1"),
+            ("speed>3%", "gate `speed>3%`: `speed` cannot be compared at character 1"),
             ("kernel:>3%", "gate `kernel:>3%`: no name at character 8"),
             ("kernel:(>3%", "gate `kernel:(>3%`: no regular expression (unclosed group) at character 8"),
             ("", "gate ``: no `>` before a limit at character 1"),

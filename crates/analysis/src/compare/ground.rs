@@ -1,4 +1,4 @@
-//! What the traces themselves tell of what ran: GPUs, framework, model, command; and whether two sides are one recording.
+//! What ran, according to the traces: GPUs, framework, model, command; whether both sides are one recording.
 
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
@@ -7,28 +7,28 @@ use trace::{AgentKind, Map, Trace};
 
 use crate::fuse::program::framework_of_path;
 
-/// The category of Python frames, which `compare` reads for framework and model and does not list.
+/// The category of Python frames, which `compare` reads to find framework and model but does not list.
 pub(super) const PYTHON: &str = "python_function";
-/// What the name of a module's frame begins with.
+/// Prefix of a module's frame.
 const MODULE: &str = "nn.Module: ";
-/// Options of servers that name the model.
+/// Server options that name the model.
 const MODEL_OPTIONS: [&str; 3] = ["--model", "--model-path", "--model-name-or-path"];
 
-/// What one run tells of itself.
+/// What one run shows about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ground {
-    /// Products, or architectures where the product is unknown.
+    /// Products, or architectures if the product is unknown.
     gpus: BTreeSet<String>,
     frameworks: BTreeSet<String>,
     models: BTreeSet<String>,
     commands: BTreeSet<String>,
     recordings: BTreeSet<String>,
-    /// Of all GPU work and host regions, where there is any.
+    /// Hash of all GPU work and host regions, if there are any.
     content: Option<u64>,
 }
 
 impl Ground {
-    /// One pass over the names of Python frames, one over the times of all rows.
+    /// One pass over the names of Python frames, and one over the times of all rows.
     pub fn of(trace: &Trace) -> Self {
         let text = |id| trace.strings.get(id);
         let gpus = trace.agents.iter().filter(|agent| agent.kind == AgentKind::Gpu);
@@ -48,7 +48,7 @@ impl Ground {
         ground
     }
 
-    /// From facts that were looked up: GPUs as product and name, command lines, identities of recordings.
+    /// From given facts: GPUs as product and name, command lines, recording ids.
     pub fn of_facts(gpus: &[(String, String)], commands: &[String], recordings: Vec<String>) -> Self {
         let gpus = gpus.iter().map(|(product, name)| gpu_name(product, name));
         let mut ground = Self {
@@ -79,12 +79,12 @@ impl Ground {
             frameworks.extend(framework_of_path(name));
             self.models.extend(model_of_module(name));
         }
-        // A serving framework calls libraries that are frameworks by themselves; the first of the table is the outer one.
+        // A serving framework calls other frameworks; the first in the table is the outer one.
         self.frameworks.extend(frameworks.into_iter().min().map(|(_, name)| name.to_string()));
     }
 }
 
-/// The product as the catalogue has it, so that two spellings of one are one; else what the trace says.
+/// The catalogue's product name, so that different spellings agree; otherwise the recorded name.
 fn gpu_name(product: &str, name: &str) -> String {
     let arch = hw::arch::find(name).or_else(|| hw::arch::of_product(product));
     let known = arch.and_then(|arch| arch.product(product));
@@ -95,7 +95,7 @@ fn gpu_name(product: &str, name: &str) -> String {
     }
 }
 
-/// `Qwen2ForCausalLM` of the frame `nn.Module: Qwen2ForCausalLM_0`: modules that are named for what a model is for.
+/// `Qwen2ForCausalLM` from the frame `nn.Module: Qwen2ForCausalLM_0`: modules named after a model's purpose.
 fn model_of_module(frame: &str) -> Option<String> {
     let name = frame.strip_prefix(MODULE)?;
     let class = name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('_');
@@ -122,14 +122,14 @@ fn model_of_command(command: &str) -> Option<String> {
     None
 }
 
-/// A command without the folder of its program: builds of two branches lie in two folders.
+/// A command without the folder of its program: builds of two branches are in two folders.
 fn without_folder(command: &str) -> String {
     let (program, arguments) = command.split_once(' ').unwrap_or((command, ""));
     let program = program.rsplit('/').next().unwrap_or(program);
     format!("{program} {arguments}").trim_end().to_string()
 }
 
-/// Equal for equal rows, whatever file they came from; none for a trace without rows.
+/// Equal for equal rows, whatever file they came from; `None` for a trace without rows.
 fn content(trace: &Trace) -> Option<u64> {
     let mut hash = std::hash::DefaultHasher::new();
     let (kernels, copies, regions) = (&trace.kernels, &trace.memory_copies, &trace.regions);
@@ -138,12 +138,12 @@ fn content(trace: &Trace) -> Option<u64> {
     any.then(|| hash.finish())
 }
 
-/// What is known of one fact on both sides.
+/// One fact on both sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroundFact {
     /// `GPU`, `framework`, `model` or `command`.
     pub name: &'static str,
-    /// Its values on both sides; empty where nothing tells.
+    /// Its values on both sides; empty if unknown.
     pub sides: [Vec<String>; 2],
 }
 
@@ -154,7 +154,7 @@ pub enum FactStatus {
     Same,
     /// Known and different.
     Differs,
-    /// Not known of one side, or of both.
+    /// Not known for at least one side.
     Unknown,
 }
 
@@ -179,7 +179,7 @@ impl GroundFact {
         }
     }
 
-    /// The values of one side in words.
+    /// The values of one side as text.
     pub fn words(&self, side: usize) -> String {
         match &self.sides[side][..] {
             [] => "unknown".into(),
@@ -188,25 +188,25 @@ impl GroundFact {
     }
 }
 
-/// Both sides being one recording.
+/// How both sides are the same recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeated {
     /// Every row is the same.
     Content,
-    /// A recording of the base is in the candidate, with other rows.
+    /// A recording of the base is also in the candidate, with different rows.
     Recording,
 }
 
-/// What the traces of two sides tell of whether they can be compared.
+/// What the traces of two sides show about whether they can be compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommonGround {
     /// GPU, framework, model and command.
     pub facts: Vec<GroundFact>,
-    /// Whether one recording is on both sides.
+    /// Whether a recording is on both sides.
     pub repeated: Option<Repeated>,
 }
 
-/// Facts that forbid a comparison when they differ.
+/// Facts that forbid a comparison if they differ.
 const DECIDING: [&str; 3] = ["GPU", "framework", "model"];
 
 impl CommonGround {
@@ -237,7 +237,7 @@ impl CommonGround {
         Self { facts, repeated }
     }
 
-    /// One line for each fact that shows the runs to be of different things.
+    /// One line for each fact that shows the runs are not comparable.
     pub fn differences(&self) -> Vec<String> {
         let differs =
             |fact: &&GroundFact| DECIDING.contains(&fact.name) && fact.status() == FactStatus::Differs;
@@ -245,8 +245,8 @@ impl CommonGround {
         self.facts.iter().filter(differs).map(line).collect()
     }
 
-    /// Why a gate cannot be judged on this ground. The GPU must be known, and the program: by its framework and model, or
-    /// by its command.
+    /// Why a gate cannot be judged. The GPU must be known, and so must the program: by framework and model,
+    /// or by its command.
     pub fn gap(&self) -> Option<String> {
         if self.repeated == Some(Repeated::Content) {
             return Some("the same recording is on both sides".into());

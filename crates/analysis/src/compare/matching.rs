@@ -1,4 +1,4 @@
-//! Which kernel of the candidate is which of the base: by name, then by what is left when tiles and types change.
+//! Matches kernels of candidate and base: by name, then by what survives tile and type changes.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use model::names;
 /// Families with more names than this on a side are matched on their longest-running ones only.
 const LARGEST_FAMILY: usize = 1000;
 
-/// Inductor numbers its kernels in the order it makes them; the number is no part of what they do.
+/// Inductor numbers its kernels in creation order; the number says nothing about what they do.
 const NUMBERED: &str = "triton_";
 
-/// A name on one side with what decides between equals.
+/// A name on one side with its tie-breakers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate<'a> {
     pub name: &'a str,
@@ -18,18 +18,18 @@ pub(crate) struct Candidate<'a> {
     pub total: i64,
 }
 
-/// Two names that are one kernel.
+/// Two names for one kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Pair {
-    /// Place in the list of the base; none for a new kernel.
+    /// Index in the base's list; `None` for a new kernel.
     pub base: Option<usize>,
-    /// Place in the list of the candidate; none for one that is gone.
+    /// Index in the candidate's list; `None` for a kernel that is gone.
     pub candidate: Option<usize>,
-    /// 1 for the same name, 0.5 to 1 for a changed one, [`BY_PLACE`] for one that ran at the same ops.
+    /// 1 for the same name, 0.5 to 1 for a changed one, [`BY_PLACE`] for kernels that ran at the same ops.
     pub similarity: Option<f64>,
 }
 
-/// Matches every name at most once. The answer does not depend on the order of the lists' names.
+/// Matches every name at most once. The result does not depend on the order of the lists.
 pub(crate) fn matched(base: &[Candidate], candidate: &[Candidate]) -> Vec<Pair> {
     let mut taken = [vec![false; base.len()], vec![false; candidate.len()]];
     let mut pairs = Vec::new();
@@ -63,7 +63,7 @@ pub(crate) fn matched(base: &[Candidate], candidate: &[Candidate]) -> Vec<Pair> 
         for form in forms {
             for other in others {
                 let (b, c) = (&base[form.place], &candidate[other.place]);
-                // Among equals the number of calls decides, then the names.
+                // Ties are broken by the number of calls, then by name.
                 let calls = (b.calls.max(1) as f64 / c.calls.max(1) as f64).ln().abs();
                 scored.push((form.similarity(other), calls, form.place, other.place));
             }
@@ -88,11 +88,11 @@ pub(crate) fn matched(base: &[Candidate], candidate: &[Candidate]) -> Vec<Pair> 
     pairs
 }
 
-/// Below this similarity a pair was found by where its kernels ran, not by their names.
+/// Below this similarity, a pair was matched by where its kernels ran, not by name.
 pub(crate) const BY_PLACE: f64 = 0.4;
 
-/// Joins kernels that no name joins by where they ran: `same_places` lists names that ran at the same ops, with the
-/// time they share, most first.
+/// Joins kernels that could not be matched by name, using where they ran: `same_places` lists names that ran
+/// at the same ops with their shared time, most first.
 pub(crate) fn join_by_place(
     pairs: &mut Vec<Pair>,
     base: &[Candidate],
@@ -121,7 +121,7 @@ pub(crate) fn join_by_place(
     pairs.retain(|_| !joined.next().unwrap_or(false));
 }
 
-/// A name taken apart: what must agree, and the words whose share that agrees is the score.
+/// A parsed name: the family, which must agree, and the words, which are scored by overlap.
 struct Form {
     place: usize,
     family: String,
@@ -158,38 +158,29 @@ fn words(canonical: &str) -> Vec<String> {
     text.split(word).filter(|word| !word.is_empty()).map(String::from).collect()
 }
 
-/// What two spellings of one kernel share: the problem of a matrix product whatever its tile and types, else the
-/// function with its operation, else the name without its numbers.
+/// What two spellings of one kernel share: for a matrix product the problem whatever its tile and types,
+/// otherwise the function with its operation, otherwise the name without numbers.
 fn family(name: &str, canonical: &str) -> String {
     if let Some(product) = names::gemm(canonical) {
         let library = if canonical.contains("Cijk_") { "tensile" } else { "product" };
         return format!("{library} {}", product.transposes.unwrap_or_default());
     }
     if canonical.contains('<') || canonical.starts_with("_Z") {
-        return masked(&format!("{} {}", names::function(canonical), names::display_name(name)));
+        return names::without_numbers(&format!(
+            "{} {}",
+            names::function(canonical),
+            names::display_name(name)
+        ));
     }
     if canonical.starts_with(NUMBERED) {
         return without_number(canonical).to_string();
     }
-    masked(canonical)
+    names::without_numbers(canonical)
 }
 
 /// `triton_poi_fused_add_12` without its number.
 fn without_number(name: &str) -> &str {
     name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('_')
-}
-
-/// Every run of digits as one `#`.
-fn masked(name: &str) -> String {
-    let mut text = String::with_capacity(name.len());
-    for c in name.chars() {
-        if !c.is_ascii_digit() {
-            text.push(c);
-        } else if !text.ends_with('#') {
-            text.push('#');
-        }
-    }
-    text
 }
 
 #[cfg(test)]
@@ -212,7 +203,7 @@ mod tests {
         found
     }
 
-    /// Each is the same kernel with other tiles, types, template arguments or numbers.
+    /// Each pair is the same kernel with other tiles, types, template arguments or numbers.
     #[test]
     fn changed_spellings_are_the_same_kernel() {
         let cases = [
@@ -245,7 +236,7 @@ mod tests {
         }
     }
 
-    /// Each does something else.
+    /// Each pair does different things.
     #[test]
     fn other_kernels_stay_apart() {
         let cases = [

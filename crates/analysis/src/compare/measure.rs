@@ -1,4 +1,4 @@
-//! What one run measured: times by kernel, category and host region, and how its GPUs spent their time.
+//! Measurements of one run: times by kernel, category and host region, and how its GPUs spent their time.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use model::lanes::{Lane, lanes};
 #[derive(Debug, Default)]
 pub(crate) struct Run {
     pub kernels: BTreeMap<String, KernelSeries>,
-    /// By category's name; kernels, copies and fills.
+    /// By category name, including kernels, copies and fills.
     pub categories: BTreeMap<&'static str, Series>,
     /// By category and name.
     pub regions: BTreeMap<(String, String), Series>,
@@ -36,11 +36,11 @@ pub(crate) struct GpuTime {
     pub gpus: usize,
     pub span: i64,
     pub idle: i64,
-    /// Communication that no computation hides.
+    /// Communication not overlapped by computation.
     pub communication: i64,
-    /// Copies that nothing hides, and fills.
+    /// Copies not overlapped by anything, and fills.
     pub copies: i64,
-    /// Time that no earlier kernel covers already, by kernel.
+    /// Time not covered by an earlier kernel, by kernel.
     pub own: BTreeMap<String, i64>,
 }
 
@@ -61,7 +61,7 @@ impl Run {
         run
     }
 
-    /// All kernels together.
+    /// The sum of all kernels.
     pub fn kernel_total(&self) -> Series {
         let mut total = Series::default();
         self.kernels.values().for_each(|kernel| total.add(&kernel.series));
@@ -83,7 +83,7 @@ fn regions(trace: &Trace) -> BTreeMap<(String, String), Series> {
     let rows = &trace.regions;
     let text = |id: StrId| trace.strings.get(id).to_string();
     let groups = by_key(rows.len(), |i| (rows.category[i], rows.name[i]), |i| rows.end[i] - rows.start[i]);
-    // Python frames are read for what they tell of the program.
+    // Python frames are only read to identify the program.
     let python = trace.strings.find(PYTHON);
     let groups = groups.into_iter().filter(|((category, _), _)| Some(*category) != python);
     groups.map(|((category, name), series)| ((text(category), text(name)), series)).collect()
@@ -116,7 +116,7 @@ fn gpu_time(trace: &Trace, classes: &Classes) -> GpuTime {
     time
 }
 
-/// Shares out the time in which a GPU computes: each instant goes to what began first. Gives that of fills.
+/// Divides compute time: each instant goes to what began first. Returns the time of fills.
 fn own_times(trace: &Trace, lane: Lane, own: &mut Map<StrId, i64>) -> i64 {
     let mut rows: Vec<(i64, i64, RowRef)> = lane
         .rows

@@ -5,8 +5,8 @@
 //!                └─► time of each GPU, shared out ─► waterfall
 //! ```
 //!
-//! Costs: one grouping of each table, one sweep of each GPU, and a fixed number of draws for each row: the cost
-//! after reading does not depend on the number of calls.
+//! Cost: one grouping of each table, one sweep of each GPU, and a fixed number of draws per row: after
+//! reading, the cost does not depend on the number of calls.
 
 mod blocks;
 pub mod comparability;
@@ -44,7 +44,7 @@ use measure::Run;
 use rows::CALLS_RATIO;
 use structure::{StructuralRun, Structure};
 
-/// What is compared of a kernel, a category or a region.
+/// The figure compared for a kernel, a category or a region.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Metric {
     /// The time of all its calls in a run.
@@ -54,18 +54,18 @@ pub enum Metric {
     Mean,
 }
 
-/// What `compare` is asked for.
+/// Options of `compare`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompareOptions {
     /// Smaller changes do not matter, in percent.
     pub min_effect_pct: f64,
-    /// Of the intervals, and of no row being false.
+    /// Confidence level of the intervals, and of having no false row.
     pub confidence: f64,
-    /// What two single runs may differ by without any change, in percent.
+    /// How much two single runs may differ without any change, in percent.
     pub single_run_floor_pct: f64,
     /// Totals or means.
     pub metric: Metric,
-    /// Number that the draws follow from.
+    /// Seed of the draws.
     pub seed: u64,
 }
 
@@ -81,7 +81,7 @@ impl Default for CompareOptions {
     }
 }
 
-/// Compares runs; every trace is one run, with all its ranks.
+/// Compares runs; each trace is one run with all its ranks.
 pub fn compare(base: &[Trace], candidate: &[Trace], options: &CompareOptions) -> Report {
     let classifier = Classifier::builtin();
     let measure = |traces: &[Trace]| -> Vec<MeasuredRun> {
@@ -90,13 +90,13 @@ pub fn compare(base: &[Trace], candidate: &[Trace], options: &CompareOptions) ->
     present(&compute(measure(base), measure(candidate), options))
 }
 
-/// What a comparison keeps of a run, small whatever the size of its trace.
+/// What a comparison keeps of a run: small, whatever the size of its trace.
 pub struct MeasuredRun {
     run: Run,
     /// Inputs and health of the run.
     report: Report,
     ground: Ground,
-    /// Its call tree, where places are compared.
+    /// Its call tree, if places are compared.
     structure: Option<StructuralRun>,
 }
 
@@ -111,12 +111,12 @@ impl MeasuredRun {
         }
     }
 
-    /// Whether the run has ops, whose places tell more than names of kernels.
+    /// Whether the run has ops, whose places are better keys than kernel names.
     pub fn has_ops(&self) -> bool {
         self.run.regions.keys().any(|(category, _)| category == "cpu_op")
     }
 
-    /// The same with its places: modules and ops.
+    /// Adds the run's places: modules and ops.
     pub fn with_structure(self, structure: StructuralRun) -> Self {
         Self { structure: Some(structure), ..self }
     }
@@ -124,28 +124,28 @@ impl MeasuredRun {
 
 /// The change of everything from the base to the candidate.
 pub struct Comparison {
-    /// Everything that is compared, with its verdict.
+    /// Every compared row with its verdict.
     pub rows: ComparedRows,
     /// What explains the change of the span, largest first.
     pub span_causes: Vec<SpanCause>,
-    /// What the traces tell of whether the two sides can be compared.
+    /// What the traces show about whether the two sides can be compared.
     pub ground: CommonGround,
-    /// The runs place by place, where all of them have their call trees.
+    /// The runs place by place, if all of them have call trees.
     pub structure: Option<Structure>,
-    /// Whether places are what was asked for, not kernels.
+    /// Whether places were requested instead of kernels.
     pub by_places: bool,
-    /// Outcomes of the gates; those that cannot be judged first, then those that fail.
+    /// Outcomes of the gates: undecidable ones first, then failures.
     pub gates: Vec<GateOutcome>,
-    /// Whether there is one run on each side, which tells nothing of the noise between runs.
+    /// Whether there is one run on each side, which says nothing about noise between runs.
     pub is_of_single_runs: bool,
-    /// How many times as many kernels the candidate launched, where totals may be of different work for it.
+    /// Ratio of kernels launched, candidate to base, if totals may be of different work because of it.
     pub launch_ratio: Option<f64>,
     options: CompareOptions,
     /// Inputs and health of all runs.
     read: Report,
 }
 
-/// What is kept of the runs of a side.
+/// What is kept of the runs on a side.
 #[derive(Default)]
 struct Side {
     runs: Vec<Run>,
@@ -193,7 +193,7 @@ pub fn compute(base: Vec<MeasuredRun>, candidate: Vec<MeasuredRun>, options: &Co
 }
 
 impl Comparison {
-    /// Time of kernels that only one side has, in percent of its kernels: the larger side.
+    /// Time of kernels that only one side has, in percent of its kernels; the larger of both sides.
     pub fn unpaired_pct(&self) -> f64 {
         let share = |side: fn(&ComparedRow) -> (Option<SideFigures>, Option<SideFigures>)| {
             let total = |alone: bool| -> i64 {
@@ -206,13 +206,13 @@ impl Comparison {
         share(|row| (row.base, row.candidate)).max(share(|row| (row.candidate, row.base)))
     }
 
-    /// Judges gates.
+    /// Judges gates on this comparison.
     pub fn judge(&mut self, gates: &[Gate], options: &GateOptions) {
         self.gates = gates::outcomes(&self.rows, gates, self.options.confidence, options, self.ground.gap());
     }
 }
 
-/// How many times as many kernels the candidate launched, where that is another number.
+/// Ratio of kernels launched, candidate to base, if the numbers differ.
 fn launch_ratio(base: &[Run], candidate: &[Run]) -> Option<f64> {
     let calls = |runs: &[Run]| {
         let all: usize = runs.iter().map(|run| run.kernel_total().calls).sum();

@@ -6,7 +6,7 @@ use super::ground::{CommonGround, Repeated};
 use super::rows::percent;
 use super::{Comparison, GateOutcome, GateStatus, gates, structure, tables, waterfall};
 
-/// All of it as a report: gates and whether the runs can be compared first.
+/// The whole report: gates and comparability first.
 pub fn present(comparison: &Comparison) -> Report {
     let mut report = comparison.read.clone();
     let (rows, ground) = (&comparison.rows, &comparison.ground);
@@ -19,7 +19,7 @@ pub fn present(comparison: &Comparison) -> Report {
         tables::regions(rows),
     ];
     if let Some(structure) = comparison.structure.as_ref().filter(|_| comparison.by_places) {
-        // Places come first, and the span is explained by them; kernels by name are left to programs.
+        // Places come first, and the span is explained by them; kernels by name are only for scripts.
         let places = structure::tables(structure);
         report.tables[1].is_detail = true;
         report.tables[3] = waterfall::table(&structure.span_causes);
@@ -51,7 +51,7 @@ pub fn present(comparison: &Comparison) -> Report {
     report
 }
 
-/// A gate that cannot be judged, as a finding.
+/// A gate that cannot be judged as a finding.
 fn not_judged(outcome: &GateOutcome) -> Option<Finding> {
     let GateStatus::CannotJudge(why) = &outcome.status else { return None };
     Some(Finding {
@@ -64,7 +64,7 @@ fn not_judged(outcome: &GateOutcome) -> Option<Finding> {
     })
 }
 
-/// Says before all tables whether the runs can be compared.
+/// States before all tables whether the runs can be compared.
 fn say_whether_comparable(report: &mut Report, ground: &CommonGround) {
     let mut say = |key: &str, severity, title: String, recommendation: &str| {
         report.findings.push(Finding {
@@ -131,9 +131,12 @@ fn caveats(report: &mut Report, comparison: &Comparison) {
         report.notes.push(Note::new(text, Remedy::CompareCalls));
     }
     if let Some(drift) = comparison.rows.drift.as_ref().filter(|drift| drift.real) {
-        report.notes.push(format!(
-            "the middle kernel changed by {:+.1} %, more than runs differ: clocks, power or the machine may differ",
-            percent(drift.shift.exp())
-        ).into());
+        report.notes.push(
+            format!(
+                "the median kernel changed by {:+.1} %, more than runs vary: check clocks, power and machine",
+                percent(drift.shift.exp())
+            )
+            .into(),
+        );
     }
 }

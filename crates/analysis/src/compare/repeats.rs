@@ -1,4 +1,4 @@
-//! Which files of a folder are ranks and stages of one run, and which are the same again.
+//! Which files of a folder are ranks and stages of one run, and which are repeats.
 
 use trace::{Ns, Trace};
 
@@ -8,14 +8,14 @@ use model::stages::{self, Stage};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot tell repeats apart: {}", counts.join(", "))]
 pub struct Uneven {
-    /// How often each rank and stage is there.
+    /// How often each rank and stage occurs.
     pub counts: Vec<String>,
 }
 
-/// The sources of each run, as places in the list of sources.
+/// The sources of each run, as indices into the list of sources.
 ///
-/// A rank and stage that is there several times is so many runs, in the order of the files. Files whose processes
-/// ran at the same time belong to one run. Captures, merged traces and helpers are no runs where there is else.
+/// If a rank and stage occurs several times, there are that many runs, in file order. Files whose processes
+/// ran at the same time are one run. Captures, merged traces and helpers only count if there is nothing else.
 pub fn repeats(trace: &Trace) -> Result<Vec<Vec<usize>>, Uneven> {
     let sources = &trace.sources;
     let plain = sources.iter().any(|source| source.role.is_none());
@@ -53,7 +53,7 @@ struct RankAndStage {
 /// Files of one run.
 struct Files {
     places: Vec<usize>,
-    /// When they ran, where that is recorded.
+    /// When they ran, if recorded.
     times: Option<(Ns, Ns)>,
 }
 
@@ -79,11 +79,11 @@ impl RankAndStage {
             (None, Some(stage)) => stage.name().to_string(),
             (None, None) => "a trace without rank".to_string(),
         };
-        format!("{what} is there {} times", self.runs.len())
+        format!("{what} occurs {} times", self.runs.len())
     }
 }
 
-/// When the processes of a source ran, where that is recorded.
+/// When the processes of a source ran, if recorded.
 fn times(trace: &Trace, source: usize) -> Option<(Ns, Ns)> {
     let of_source = trace.processes.iter().filter(|process| process.source.get() == Some(source));
     let times =
@@ -121,7 +121,7 @@ mod tests {
         let error = found(&files[..3]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "cannot tell repeats apart: rank 0 is there 2 times, rank 1 is there 1 times"
+            "cannot tell repeats apart: rank 0 occurs 2 times, rank 1 occurs 1 times"
         );
     }
 

@@ -1,4 +1,4 @@
-//! The rows of a comparison: figures of both sides, the change, how sure it is, and the verdict.
+//! The rows of a comparison: figures of both sides, the change, its certainty, and the verdict.
 
 use std::collections::BTreeSet;
 
@@ -13,26 +13,26 @@ use super::{CompareOptions, Metric};
 use stats::bootstrap::{Estimate, Point, estimate};
 use stats::random::seed_of;
 
-/// One thing that is compared.
+/// One compared item.
 #[derive(Clone, Debug)]
 pub struct ComparedRow {
-    /// Its name in the base; in the candidate for a new one.
+    /// Its name in the base, or in the candidate if it is new.
     pub name: String,
-    /// What it belongs to: the category of a kernel or region.
+    /// Its group: the category of a kernel or region.
     pub group: String,
-    /// The candidate's name, where it is another.
+    /// The candidate's name, if different.
     pub matched_name: Option<String>,
-    /// How alike the two names are, 0 to 1; absent where one side has none.
+    /// Similarity of the two names, 0 to 1; absent if it is on one side only.
     pub similarity: Option<f64>,
-    /// The base; absent for a new one.
+    /// The base; absent if the row is new.
     pub base: Option<SideFigures>,
-    /// The candidate; absent for one that is gone.
+    /// The candidate; absent if the row is gone.
     pub candidate: Option<SideFigures>,
-    /// The change as a ratio, with its interval; absent where one side is.
+    /// The change as a ratio with its interval; absent if either side is.
     pub estimate: Option<Estimate>,
     /// The change beyond what all kernels share.
     pub beyond: Option<Estimate>,
-    /// Corrected for all rows of the table.
+    /// p-value, corrected for all rows of the table.
     pub p: f64,
     /// Its verdict.
     pub verdict: Verdict,
@@ -73,7 +73,7 @@ impl ComparedRow {
 }
 
 impl ComparedRow {
-    /// The calls of both sides, where they differ by more than runs of one program do.
+    /// The calls of both sides, if they differ by more than runs of one program do.
     pub fn calls_changed(&self) -> Option<(f64, f64)> {
         let (base, candidate) = (self.base?.calls, self.candidate?.calls);
         let ratio = candidate / base;
@@ -82,7 +82,7 @@ impl ComparedRow {
     }
 }
 
-/// More calls on one side than this ratio is another number of calls.
+/// A larger ratio of calls counts as a different number of calls.
 pub(crate) const CALLS_RATIO: f64 = 1.02;
 
 /// A ratio as a change in percent.
@@ -101,11 +101,11 @@ pub struct ComparedRows {
     pub categories: Vec<ComparedRow>,
     /// Host regions.
     pub regions: Vec<ComparedRow>,
-    /// What all kernels share; absent where there are too few.
+    /// The change that all kernels share; absent if there are too few.
     pub drift: Option<Drift>,
 }
 
-/// The tables' parts of the chance of any false row: kernels are what people act on.
+/// Each table's share of the chance of any false row: kernels get most because people act on them.
 const KERNELS_PART: f64 = 0.5;
 const OTHER_PART: f64 = 0.5 / 3.0;
 
@@ -248,7 +248,7 @@ impl Judge<'_> {
         keys.into_par_iter().map(row).collect()
     }
 
-    /// Figures of whole runs; those of GPUs are means over the run's GPUs.
+    /// Figures of whole runs; GPU figures are means over the run's GPUs.
     fn end_to_end(&self, base: &[Run], candidate: &[Run]) -> Vec<ComparedRow> {
         let row = |(name, figure): &(&str, Figure)| {
             let (b, c): (Vec<_>, Vec<_>) =
@@ -262,10 +262,10 @@ impl Judge<'_> {
             .collect()
     }
 
-    /// Gives every row its verdict, with the chance of any false one among them below this part of the whole.
+    /// Gives every row its verdict; `part` is this table's share of the chance of any false verdict.
     pub(super) fn decide(&self, rows: &mut [ComparedRow], drift: Option<&Drift>, part: f64) {
         let alpha = (1.0 - self.options.confidence) * part;
-        // A change of both kinds is looked for in each kernel, hence twice.
+        // Each kernel is tested for both kinds of change, hence the factor of two.
         let chances: Vec<f64> = rows
             .iter()
             .map(|row| match row.beyond {
@@ -305,7 +305,7 @@ impl Judge<'_> {
         }
     }
 
-    /// The chance that the change is none; 1 where it is too small to matter, or within what single runs may differ by.
+    /// The p-value of the change; 1 if it is too small to matter or within the noise of single runs.
     fn plain_chance(&self, row: &ComparedRow) -> f64 {
         let Some(estimate) = row.estimate else { return 1.0 };
         let excludes_none = estimate.bounds.is_some_and(|(low, high)| low > 1.0 || high < 1.0);
@@ -313,10 +313,10 @@ impl Judge<'_> {
         if matters && (excludes_none || !self.single) { estimate.p } else { 1.0 }
     }
 
-    /// The same for the change beyond what all kernels share, where it points the same way as the change itself.
+    /// The p-value of the change beyond the shared one; 1 unless it points the same way as the change itself.
     fn beyond_chance(&self, row: &ComparedRow, beyond: &Estimate) -> f64 {
         let Some(estimate) = row.estimate else { return 1.0 };
-        // What all kernels share is out of it already, and with it most of what single runs differ by.
+        // The shared change is already removed, and with it most of the noise between single runs.
         let least = if self.single { self.options.single_run_floor_pct / 2.0 } else { 0.0 };
         let least = least.max(self.options.min_effect_pct);
         let matters = percent(beyond.ratio).abs() >= least;
@@ -341,13 +341,13 @@ impl Judge<'_> {
     }
 }
 
-/// The interval of single runs is as wide as the floor at least; this much more is still within it.
+/// The interval of single runs is at least as wide as the floor; this factor is still within it.
 const SAME_SLACK: f64 = 1.1;
 
-/// A figure of a whole run, where the run has it.
+/// A figure of a whole run, if the run has it.
 type Figure = fn(&Run) -> Option<Series>;
 
-/// (name, figure of a run) in the order of the table.
+/// (name, figure of a run) in table order.
 const END_TO_END: &[(&str, Figure)] = &[
     ("span", |run| per_gpu(run, |gpus| gpus.span, true)),
     ("busy", |run| per_gpu(run, |gpus| gpus.span - gpus.idle, true)),
@@ -357,7 +357,7 @@ const END_TO_END: &[(&str, Figure)] = &[
     ("kernels", |run| (!run.kernels.is_empty()).then(|| run.kernel_total())),
 ];
 
-/// A figure of the GPUs; where work makes up most of it, it varies by chance like the kernels do.
+/// A figure of the GPUs; if it is mostly work, it has the same relative noise as the kernels.
 fn per_gpu(run: &Run, figure: fn(&GpuTime) -> i64, is_work: bool) -> Option<Series> {
     if run.gpus.gpus == 0 {
         return None;

@@ -1,24 +1,24 @@
-//! What one run measured of one row of a table: calls, total, and how far the total could vary by chance.
+//! Measurements of one run for one row of a table: calls, total, and how much the total varies by chance.
 
 use stats::bootstrap::Point;
 
-/// Groups of at most this many calls are resampled call by call; the mean of more is normal enough.
+/// Groups of at most this many calls are resampled call by call; means of more are normal enough.
 pub(super) const RESAMPLED: usize = 32;
 
-/// Larger groups are cut into so many blocks of consecutive calls.
+/// Larger groups are cut into this many blocks of consecutive calls.
 pub(super) const BLOCKS: usize = 64;
 
 /// The calls of one name in one run.
 ///
-/// The spread of the total comes from blocks of consecutive calls, not from single ones: a kernel that serves two
-/// shapes in turn has a wide distribution of calls and still a steady total, and slow drift inside a run counts.
+/// The spread of the total comes from blocks of consecutive calls, not from single calls: a kernel that
+/// alternates between two shapes has varied calls but a steady total, and slow drift in a run counts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Series {
     pub calls: usize,
     pub total: i64,
-    /// Of the total.
+    /// Variance of the total.
     pub variance: f64,
-    /// Degrees of freedom of the variance; zero when it is not known.
+    /// Degrees of freedom of the variance; zero if not known.
     pub freedom: f64,
     /// Each block's distance from its expectation, for small groups only.
     pub residuals: Vec<f64>,
@@ -36,7 +36,7 @@ impl Series {
         Self::of_blocks(&(0..blocks).map(sum).collect::<Vec<_>>())
     }
 
-    /// From calls and time of blocks of consecutive calls, in time order.
+    /// From blocks of consecutive calls (calls and time), in time order.
     pub fn of_blocks(sums: &[(usize, i64)]) -> Self {
         let calls = sums.iter().map(|(calls, _)| calls).sum();
         let total: i64 = sums.iter().map(|(_, total)| total).sum();
@@ -56,12 +56,12 @@ impl Series {
         series
     }
 
-    /// A figure of the whole run, without calls to tell its spread.
+    /// A figure of the whole run, without calls to estimate its spread.
     pub fn figure(total: i64) -> Self {
         Self { calls: 1, total, ..Self::default() }
     }
 
-    /// The run's total, or its mean per call, as the bootstrap takes it.
+    /// The run's total, or its mean per call, as input of the bootstrap.
     pub fn point(&self, per_call: bool) -> Point<'_> {
         let scale = if per_call { 1.0 / self.calls.max(1) as f64 } else { 1.0 };
         Point {
@@ -73,7 +73,7 @@ impl Series {
         }
     }
 
-    /// Adds the calls of another name, which vary by themselves.
+    /// Adds the calls of another name, which vary independently.
     pub fn add(&mut self, other: &Series) {
         let spread = |series: &Series| {
             if series.freedom > 0.0 { series.variance.powi(2) / series.freedom } else { 0.0 }
@@ -82,7 +82,7 @@ impl Series {
         self.calls += other.calls;
         self.total += other.total;
         self.variance += other.variance;
-        // Welch and Satterthwaite: the freedom of a sum of variances.
+        // Welch–Satterthwaite: the degrees of freedom of a sum of variances.
         self.freedom =
             if squares > 0.0 { self.variance.powi(2) / squares } else { self.freedom.max(other.freedom) };
         self.residuals.clear();

@@ -12,9 +12,9 @@ const NOT_IN_BASE: &str = "not in the base";
 const NOT_IN_CANDIDATE: &str = "not in the candidate";
 const NO_TIME: &str = "the base took no time";
 const SAME_CALLS: &str = "as many calls on both sides";
-const NO_SPREAD: &str = "one value on each side tells no spread";
+const NO_SPREAD: &str = "one value on each side shows no spread";
 
-/// Columns that all tables share, after the names.
+/// Columns shared by all tables, after the names.
 pub(super) fn figures(counted: bool) -> Vec<Column> {
     let mut columns = vec![
         Column::int("base_ns", Unit::Ns).key(),
@@ -63,7 +63,7 @@ pub(super) fn cells(row: &ComparedRow, counted: bool) -> Vec<Value> {
     cells
 }
 
-/// A number of calls, which is a mean over runs.
+/// Formats a number of calls, which is a mean over runs.
 fn count(calls: f64) -> String {
     if calls.fract() == 0.0 { format!("{calls:.0}") } else { format!("{calls:.1}") }
 }
@@ -96,7 +96,7 @@ pub(super) fn end_to_end(rows: &ComparedRows) -> Table {
     table
 }
 
-/// Kernels, the largest difference first.
+/// Kernels, largest difference first.
 pub(super) fn kernels(rows: &ComparedRows) -> Table {
     let own = vec![
         Column::text("display_name").data(),
@@ -123,7 +123,7 @@ pub(super) fn kernels(rows: &ComparedRows) -> Table {
         all.push(number(row.similarity, why_no_delta(row)));
         let share = row.base.map(|base| statistics::percent(base.total, whole));
         all.push(number(share, NOT_IN_BASE));
-        let too_few = "too few kernels on both sides to tell what they share";
+        let too_few = "too few kernels on both sides to see what they share";
         all.push(number(row.beyond.map(|beyond| percent(beyond.ratio)), too_few));
         all.extend(match row.beyond {
             Some(beyond) => bounds(Some(&beyond), row),
@@ -135,7 +135,7 @@ pub(super) fn kernels(rows: &ComparedRows) -> Table {
     table
 }
 
-/// Categories, the largest difference first.
+/// Categories, largest difference first.
 pub(super) fn categories(rows: &ComparedRows) -> Table {
     let columns = [vec![Column::text("category")], figures(true)].concat();
     let mut table = Table::new("categories", "Categories", columns);
@@ -145,7 +145,7 @@ pub(super) fn categories(rows: &ComparedRows) -> Table {
     table
 }
 
-/// Host regions, the largest difference first.
+/// Host regions, largest difference first.
 pub(super) fn regions(rows: &ComparedRows) -> Table {
     let columns = [vec![Column::text("category"), Column::text("name")], figures(true)].concat();
     let mut table = Table::new("regions", "Host regions", columns);
@@ -156,13 +156,13 @@ pub(super) fn regions(rows: &ComparedRows) -> Table {
     table
 }
 
-/// What the traces tell of both sides, for those who want to know why they can be compared or not.
+/// What the traces show about both sides: why they can or cannot be compared.
 pub(super) fn comparability(ground: &CommonGround) -> Table {
     let columns = ["fact", "base", "candidate", "status"].map(Column::text).to_vec();
     let mut table = Table::new("comparability", "Are the runs comparable", columns).detail();
     for fact in &ground.facts {
         let side = |side: usize| match fact.sides[side].is_empty() {
-            true => Value::absent("the traces do not tell"),
+            true => Value::absent("the traces do not record it"),
             false => Value::Text(fact.words(side)),
         };
         table.push(vec![Value::from(fact.name), side(0), side(1), Value::from(fact.status().name())]);

@@ -1,17 +1,17 @@
-//! What is said of a row, and the correction for looking at many.
+//! Verdicts on rows, and the correction for multiple tests.
 
 /// The verdict on a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// Takes less time, beyond noise and the least effect that matters.
+    /// Takes less time, beyond noise and the minimum effect.
     Faster,
-    /// Takes more time, beyond noise and the least effect that matters.
+    /// Takes more time, beyond noise and the minimum effect.
     Slower,
-    /// Any change is below the least effect that matters.
+    /// Any change is below the minimum effect.
     Same,
-    /// It is called more or less often, and no spread tells more of its time.
+    /// It is called more or less often, and there is no spread to judge its time by.
     CallsChanged,
-    /// The data do not tell.
+    /// The data are not sufficient.
     Inconclusive,
     /// Only in the candidate.
     New,
@@ -34,7 +34,7 @@ impl Verdict {
     }
 }
 
-/// Holm's step-down correction: p-values such that any below α is false with a chance of at most α over all of them.
+/// Holm's step-down correction: the chance that any result below α is false is at most α.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));

@@ -1,4 +1,4 @@
-//! What explains the change from end to end: contributions that add up to it exactly.
+//! What explains the change of the span: contributions that add up to it exactly.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use super::rows::{ComparedRow, ComparedRows};
 use super::verdict::Verdict;
 use stats::percent;
 
-/// One cause of the change of the span, in time of one GPU as a mean over GPUs and runs.
+/// One cause of the change of the span, as time per GPU, mean over GPUs and runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpanCause {
-    /// The kernel, or what else takes time.
+    /// The kernel, or what else took the time.
     pub name: String,
     /// `kernel`, `place`, `replaced`, `new`, `gone`, `communication`, `copies` or `idle`.
     pub kind: &'static str,
-    /// What it takes of the base's span.
+    /// Its part of the base's span.
     pub base_ns: i64,
-    /// What it takes of the candidate's.
+    /// Its part of the candidate's span.
     pub candidate_ns: i64,
     /// Its verdict.
     pub verdict: Verdict,
@@ -48,7 +48,7 @@ pub(super) fn causes(base: &[Run], candidate: &[Run], rows: &ComparedRows) -> Ve
         let candidate_name = row.matched_name.as_deref().unwrap_or(&row.name);
         let base = if row.base.is_some() { before.own(&row.name) } else { 0 };
         let candidate = if row.candidate.is_some() { after.own(candidate_name) } else { 0 };
-        // Communication and copies by kernels have no time of their own here; they are rows below.
+        // Kernels for communication and copies have no time of their own here; they are in the causes below.
         if base == 0 && candidate == 0 {
             continue;
         }
@@ -59,7 +59,7 @@ pub(super) fn causes(base: &[Run], candidate: &[Run], rows: &ComparedRows) -> Ve
     divided(&causes, before.parts, after.parts)
 }
 
-/// What takes time besides computation, with the verdict on its row of the whole run.
+/// Causes other than computation, with the verdict on their whole-run row.
 pub(super) fn other_causes(
     before: &Sum,
     after: &Sum,
@@ -91,7 +91,7 @@ fn kind(row: &ComparedRow) -> &'static str {
 }
 
 pub(super) fn divided(causes: &[Cause], base_parts: i128, candidate_parts: i128) -> Vec<SpanCause> {
-    // Each side is rounded so that its parts keep their exact sum; so do the differences then.
+    // Each side is rounded so that its parts keep their exact sum; then the differences do too.
     let base = rounded(causes.iter().map(|cause| cause.base), base_parts);
     let candidate = rounded(causes.iter().map(|cause| cause.candidate), candidate_parts);
     let sides = base.into_iter().zip(candidate);
@@ -113,7 +113,7 @@ pub(super) fn divided(causes: &[Cause], base_parts: i128, candidate_parts: i128)
     divided
 }
 
-/// The causes as a table that walks from the span of the base to that of the candidate.
+/// The causes as a table that steps from the base's span to the candidate's.
 pub(super) fn table(causes: &[SpanCause]) -> Table {
     let span: i64 = causes.iter().map(|cause| cause.base_ns).sum();
     let columns = vec![
@@ -184,7 +184,7 @@ impl Sum {
         }
     }
 
-    /// Computation of all kernels.
+    /// The computation of all kernels.
     pub fn all_own(&self) -> i128 {
         self.own.values().sum()
     }

@@ -1,4 +1,4 @@
-//! Builds the graph of a run: work in its order on streams, threads with their calls, and all that ties them.
+//! Builds the graph of a run: GPU work in stream order, host threads with their calls, dependencies.
 
 use rayon::prelude::*;
 use trace::{ProcessId, Trace};
@@ -9,7 +9,7 @@ use super::graph::{Dependency, Draft, Graph, POINTS_AT_ONCE};
 use super::host::Host;
 use super::minimum_times::MinimumTimes;
 use super::not_recorded::NotRecorded;
-use super::replay::{Known, Replayed, replay};
+use super::replay::{CallCounts, Replayed, replay};
 use super::rules::Rules;
 use super::unexplained;
 use model::calls::{CallFacts, Calls};
@@ -20,17 +20,17 @@ use model::profiler::{ProfilerSpans, Span};
 use model::recordings::Recordings;
 use model::work::GpuWork;
 
-/// The start of a piece of work, as a point.
+/// The point at which a piece of work starts.
 pub(super) fn start_of(work: u32) -> u32 {
     2 * work
 }
 
-/// Its end.
+/// The point at which a piece of work ends.
 pub(super) fn end_of(work: u32) -> u32 {
     2 * work + 1
 }
 
-/// A run as a graph. Points are starts and ends of work, then those of the host, then meetings of collectives.
+/// A run as a graph. Points are starts and ends of work, then host points, then collective meetings.
 pub(super) struct Run {
     pub works: GpuWork,
     pub host: Host,
@@ -39,23 +39,23 @@ pub(super) struct Run {
     pub profiler: ProfilerSpans,
     pub least: MinimumTimes,
     pub graph: Graph,
-    /// What the calls told, and what they left open.
-    pub known: Known,
-    /// Copies whose calls block until they are done and began them before they returned, rising.
+    /// How much the recorded calls explain.
+    pub known: CallCounts,
+    /// Copies that began inside a call that blocks until they are done, sorted.
     blocking_copies: Vec<u32>,
     /// Waits that nothing in the trace explains.
     pub not_recorded: NotRecorded,
-    /// Why ranks that communicate were not joined.
+    /// Why ranks that communicate could not be aligned.
     pub not_joined: Vec<String>,
-    /// A recording of each clock, where nothing joins them; empty where all times are on one clock.
+    /// One recording per clock if nothing aligns the clocks; empty if all times are on one clock.
     pub separate_clocks: Vec<String>,
-    /// First and last moment of all events.
+    /// First and last time of all events.
     pub span: (i64, i64),
 }
 
 impl Run {
-    /// Whether a piece of work is a copy whose call holds up the host until it is done: time in the call before the copy
-    /// begins is the call's, no launch.
+    /// Whether this is a copy whose call blocks the host until it is done: time in the call before the copy
+    /// begins is blocking time, not launch latency.
     pub fn waits_in_its_call(&self, work: u32) -> bool {
         !self.blocking_copies.is_empty() && self.blocking_copies.binary_search(&work).is_ok()
     }
@@ -97,7 +97,7 @@ pub(super) fn build(trace: &Trace, classes: &Classes, infer: bool) -> Option<Run
     stream_order(&mut draft, &works, &least, limits.clock_tolerance_ns);
     host.finish(&mut draft);
     collectives(&mut draft, &works, &met);
-    // A wait that does not say for what shows that there is a cause; which one, only times tell.
+    // A wait without a recorded target must have a cause; only times can show which one.
     let infer = infer || replayed.known.unresolved_waits > 0;
     unexplained::explain(trace, &works, &least, infer, &mut draft);
     let graph = draft.finish();
@@ -126,7 +126,7 @@ pub(super) fn build(trace: &Trace, classes: &Classes, infer: bool) -> Option<Run
     Some(run)
 }
 
-/// A draft with the work alone: what takes its time whatever others do.
+/// A draft of the GPU work only: work that takes its time whatever else changes.
 fn draft_of_work(works: &GpuWork, met: &Met, tolerance: i64) -> Draft {
     let mut draft = Draft::new(tolerance);
     draft.reserve(3 * works.len() + works.len() / 8, 4 * works.len() + works.len() / 4);
@@ -142,7 +142,7 @@ fn draft_of_work(works: &GpuWork, met: &Met, tolerance: i64) -> Draft {
     draft
 }
 
-/// Learns what launches and waits take at least, and tells the dependencies.
+/// Learns the minimum times of launches and waits, and sets them on their dependencies.
 fn learn(
     trace: &Trace,
     works: &GpuWork,
@@ -196,12 +196,12 @@ fn blocking_copies(trace: &Trace, works: &GpuWork, calls: &Calls, clocks: &Clock
     all.filter(begins_in_call).collect()
 }
 
-/// By process whether it belongs to a rank.
+/// By process: whether it belongs to a rank.
 fn counted_processes(trace: &Trace, recordings: &Recordings) -> Vec<bool> {
     (0..trace.processes.len() as u32).map(|process| recordings.counts(ProcessId(process))).collect()
 }
 
-/// First and last moment of all that the program did; the profiler's own spans may begin sooner and end later.
+/// First and last time of everything the program did; the profiler's own spans do not count.
 fn span(trace: &Trace, profiler: &ProfilerSpans, clocks: &Clocks, counted: &[bool]) -> Option<(i64, i64)> {
     let regions = &trace.regions;
     let of_program = |row: usize| profiler.of_region(trace, row) != Span::Profiler;
@@ -228,10 +228,10 @@ fn span(trace: &Trace, profiler: &ProfilerSpans, clocks: &Clocks, counted: &[boo
     span
 }
 
-/// Work follows the work before it on its stream, or begins beside it.
+/// Work follows the previous work on its stream, or overlaps with it.
 fn stream_order(draft: &mut Draft, works: &GpuWork, least: &MinimumTimes, tolerance: i64) {
     for lane in &works.streams {
-        // Of what came before: the last to start and the last to end.
+        // The previous work: the last to start and the last to end.
         let mut before: Option<(u32, u32)> = None;
         for &work in &lane.work {
             let (start, end) = (works.start[work as usize], works.end[work as usize]);
@@ -239,7 +239,7 @@ fn stream_order(draft: &mut Draft, works: &GpuWork, least: &MinimumTimes, tolera
                 let gap = least.gap(works.replayed[work as usize]);
                 let follows = |other: u32| {
                     let overlap = works.end[other as usize] - start;
-                    // Records of in-order work may touch by what clocks are apart.
+                    // In-order records may overlap by as much as the clocks differ.
                     overlap <= 0 || overlap <= tolerance && 2 * overlap < works.duration(other as usize)
                 };
                 if follows(latest) {
@@ -261,10 +261,10 @@ fn stream_order(draft: &mut Draft, works: &GpuWork, least: &MinimumTimes, tolera
     }
 }
 
-/// Meetings as pieces of work.
+/// Collective meetings as pieces of work.
 struct Met {
     members: Vec<Vec<u32>>,
-    /// The meeting of each piece of work; empty where there is none at all.
+    /// The meeting of each piece of work; empty if there are no meetings.
     of_work: Vec<u32>,
 }
 
@@ -287,7 +287,7 @@ fn meet_members(trace: &Trace, works: &GpuWork, meetings: &[Meeting]) -> Met {
             .filter(|&work| work != NONE)
             .collect();
         let last = members.iter().map(|&work| works.start[work as usize]).max().unwrap_or(i64::MIN);
-        // One that left before the last came did not wait for it.
+        // A member that left before the last one arrived did not wait for it.
         if members.len() < 2 || members.iter().any(|&work| works.end[work as usize] < last) {
             continue;
         }
@@ -297,7 +297,7 @@ fn meet_members(trace: &Trace, works: &GpuWork, meetings: &[Meeting]) -> Met {
     met
 }
 
-/// A collective begins when the last has come and then takes its time for each.
+/// A collective begins when the last rank arrives, then takes its time on every rank.
 fn collectives(draft: &mut Draft, works: &GpuWork, met: &Met) {
     for members in &met.members {
         let last = members.iter().map(|&work| works.start[work as usize]).max().unwrap_or(0);

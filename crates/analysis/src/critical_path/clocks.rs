@@ -1,18 +1,18 @@
 //! One clock for all processes of a run: collectives end everywhere at almost the same moment.
 //!
-//! A process' offset is the median of how much later its collectives end than those of the process with most of
-//! them. One process, or no collective in common, leaves times as they are.
+//! A process' offset is the median of how much later its collectives end than those of the process with the
+//! most collectives. With one process, or no collective in common, times stay as they are.
 
 use model::collectives::Meeting;
 use model::recordings::Recordings;
 use stats::robust::upper_median;
 use trace::{Map, ProcessId, Trace};
 
-/// What is taken off each process' times.
+/// The offset subtracted from each process' times.
 #[derive(Default)]
 pub(super) struct Clocks {
     offsets: Vec<i64>,
-    /// How far the ends of a collective stay apart once aligned, in the median; absent where nothing was aligned.
+    /// Median spread of the ends of a collective after alignment; absent if nothing was aligned.
     pub residual: Option<i64>,
 }
 
@@ -39,7 +39,7 @@ impl Clocks {
             };
             for &kernel in &meeting.kernels {
                 let process = kernels.process[kernel as usize];
-                // GPUs of one process have one clock.
+                // GPUs of one process share a clock.
                 if process == reference {
                     continue;
                 }
@@ -72,10 +72,10 @@ impl Clocks {
     }
 }
 
-/// A recording of each clock, where recordings count time from the boots of different hosts and no collective joins them,
-/// or where some count the time of day and others do not; empty where all times lie on one clock.
+/// One recording per clock, if recordings count from the boot of different hosts and no collective joins
+/// them, or if some count the time of day and others do not; empty if all times are on one clock.
 ///
-/// Recordings of unknown hosts are taken for recordings of one host.
+/// Recordings without a host name count as one host.
 pub(super) fn not_joined(trace: &Trace, recordings: &Recordings, meetings: &[Meeting]) -> Vec<String> {
     let domains = &recordings.domains;
     if domains.len() < 2 {
@@ -108,7 +108,7 @@ pub(super) fn not_joined(trace: &Trace, recordings: &Recordings, meetings: &[Mee
     found.iter().map(|&domain| recordings.all[domains[domain].recordings[0]].label.clone()).collect()
 }
 
-/// Clock domains in which ranks did something, rising.
+/// Clock domains with work of any rank, sorted.
 fn with_work(trace: &Trace, recordings: &Recordings) -> Vec<usize> {
     let mut present = vec![false; recordings.domains.len()];
     let processes = [&trace.kernels.process, &trace.memory_copies.process, &trace.regions.process];
@@ -124,7 +124,7 @@ fn domain_of(recordings: &Recordings, process: ProcessId) -> Option<usize> {
     Some(recordings.domain_of(recordings.of_process(process)?))
 }
 
-/// Clock domains that turned out to be one clock: by domain the smallest one that it was joined to.
+/// Clock domains that turned out to share a clock: for each domain, the smallest one it was joined to.
 struct Joined(Vec<usize>);
 
 impl Joined {
@@ -135,7 +135,7 @@ impl Joined {
         domain
     }
 
-    /// Makes these one clock.
+    /// Marks these domains as one clock.
     fn join(&mut self, mut domains: impl Iterator<Item = usize>) {
         let Some(first) = domains.next() else { return };
         for other in domains {

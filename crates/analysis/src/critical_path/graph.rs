@@ -1,25 +1,25 @@
-//! The graph of a run: points in time joined by dependencies, each with the least time it takes.
+//! The graph of a run: points in time joined by dependencies, each with its minimum duration.
 //!
-//! Dependencies of a point are stored together; the one that arrives last binds it and takes all the time that was
-//! seen, the others keep the time they need at least. So propagating through the graph gives back the observed
-//! times, and anything else only where something was changed.
+//! Dependencies of a point are stored together. The one that arrives last binds the point and gets the whole
+//! observed time; the others keep their minimum. So propagation reproduces the observed times exactly, unless
+//! something was changed.
 
 use rayon::prelude::*;
 use trace::Map;
 
 use super::NONE;
 
-/// Points that one thread takes at least: fewer are done before another thread wakes up.
+/// Minimum points per thread: smaller batches finish before another thread wakes up.
 pub(super) const POINTS_AT_ONCE: usize = 1 << 14;
 
-/// Where a dependency is known from.
+/// How a dependency is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Provenance {
-    /// From times alone.
+    /// From times only.
     Inferred,
-    /// From what calls mean.
+    /// From the meaning of calls.
     Api,
-    /// From what was recorded: durations, the order on a stream or a thread.
+    /// From recorded facts: durations, the order on a stream or a thread.
     Measured,
 }
 
@@ -39,13 +39,13 @@ impl Provenance {
 pub(super) enum Dependency {
     /// A kernel or copy takes its time.
     Work,
-    /// A collective takes its time once all have come.
+    /// A collective takes its time once all ranks have arrived.
     Transfer,
-    /// The host runs on.
+    /// A host thread runs.
     Host,
-    /// Work follows the one before it on its stream.
+    /// Work follows the previous work on its stream.
     Stream,
-    /// Work of one queue that overlaps: only its start follows a start.
+    /// Overlapping work on one queue: only the order of starts is known.
     Beside,
     /// A call launched the work.
     Launch,
@@ -55,15 +55,15 @@ pub(super) enum Dependency {
     Sync,
     /// A collective waits for a rank.
     Arrival,
-    /// Work of the default stream and of others wait for each other.
+    /// The default stream and other streams wait for each other.
     DefaultStream,
     /// A call returned right after work it found running.
     Return,
-    /// A call ran along with the copy it launched and returned with its end.
+    /// A call ran in parallel with the copy it launched and returned when it ended.
     Along,
-    /// Work waits for an event, as the order of calls has it.
+    /// Work waits for an event, judging by the order of calls.
     Order,
-    /// Work of a replayed graph started right after other work of it.
+    /// Work of a replayed graph started right after other work of that graph.
     Graph,
     /// Work started right after other work.
     Nearest,
@@ -123,9 +123,9 @@ impl Dependency {
     }
 }
 
-/// Dependencies while they are gathered.
+/// Dependencies while they are collected.
 pub(super) struct Draft {
-    /// When each point was.
+    /// The time of each point.
     pub time: Vec<i64>,
     from: Vec<u32>,
     to: Vec<u32>,
@@ -163,7 +163,7 @@ impl Draft {
         self.time.len() as u32 - 1
     }
 
-    /// `to` follows `from` and takes at least that long. Gives its number unless the clock contradicts it.
+    /// `to` follows `from` after at least `least`. Returns the edge, or `None` if the clock contradicts it.
     pub fn add(&mut self, from: u32, to: u32, least: i64, kind: Dependency) -> Option<usize> {
         let lag = self.time[to as usize].saturating_sub(self.time[from as usize]);
         if lag < -self.tolerance || from == to {
@@ -177,7 +177,7 @@ impl Draft {
         Some(self.from.len() - 1)
     }
 
-    /// Changes what a dependency takes at least.
+    /// Changes the minimum duration of a dependency.
     pub fn set_least(&mut self, edge: usize, least: i64) {
         let (from, to) = (self.from[edge] as usize, self.to[edge] as usize);
         self.least[edge] = least.min(self.time[to] - self.time[from]);
@@ -190,7 +190,7 @@ impl Draft {
         }
     }
 
-    /// Orders the points, breaking cycles, and lets the last arrival bind each.
+    /// Orders the points, breaking cycles, and binds each point to its last arrival.
     pub fn finish(self) -> Graph {
         let Draft { time, from, to, least, kind, contradicted, .. } = self;
         let mut first = vec![0u32; time.len() + 1];
@@ -200,7 +200,7 @@ impl Draft {
         for point in 0..time.len() {
             first[point + 1] += first[point];
         }
-        // The order asks only where dependencies come from.
+        // Ordering only needs the source of each dependency.
         let of_order = || {
             let from = by_point(&first, &to, from, 0);
             let order = order_without_cycles(&first, &from);
@@ -221,7 +221,7 @@ impl Draft {
     }
 }
 
-/// What is known of each dependency, those of each point together.
+/// Sorts per-dependency values by the point they lead to.
 fn by_point<T: Copy>(first: &[u32], to: &[u32], of_dependency: Vec<T>, empty: T) -> Vec<T> {
     let mut next = first.to_vec();
     let mut placed = vec![empty; to.len()];
@@ -233,7 +233,7 @@ fn by_point<T: Copy>(first: &[u32], to: &[u32], of_dependency: Vec<T>, empty: T)
     placed
 }
 
-/// Each point right after what it depends on; nothing where a point depends on itself.
+/// A topological order; `None` if there is a cycle.
 fn order_without_cycles(first: &[u32], from: &[u32]) -> Option<Vec<u32>> {
     #[derive(Clone, Copy, PartialEq)]
     enum State {
@@ -244,7 +244,7 @@ fn order_without_cycles(first: &[u32], from: &[u32]) -> Option<Vec<u32>> {
     let points = first.len() - 1;
     let mut order: Vec<u32> = Vec::with_capacity(points);
     let mut state = vec![State::Open; points];
-    // Points that wait for one behind them, and the dependency of each that is next.
+    // Points that wait for a dependency, with the next dependency to visit.
     let mut waiting: Vec<(u32, u32)> = Vec::new();
     for root in 0..points {
         if state[root] == State::Open {
@@ -276,17 +276,17 @@ fn order_without_cycles(first: &[u32], from: &[u32]) -> Option<Vec<u32>> {
 
 /// The finished graph.
 pub(super) struct Graph {
-    /// When each point was.
+    /// The time of each point.
     pub time: Vec<i64>,
     /// The dependencies of point `p` are `first[p]..first[p + 1]`.
     first: Vec<u32>,
     pub from: Vec<u32>,
-    /// What each takes.
+    /// The duration of each dependency.
     pub weight: Vec<i64>,
     pub kind: Vec<Dependency>,
-    /// Points so that every one comes after all it depends on.
+    /// Points in topological order.
     pub order: Vec<u32>,
-    /// The dependency that binds each point; `NONE` where a point has none.
+    /// The dependency that binds each point; `NONE` if it has no dependencies.
     pub binding: Vec<u32>,
     /// Dependencies that were cut to break cycles.
     pub broken: Vec<Dependency>,
@@ -303,7 +303,7 @@ impl Graph {
         self.first[point] as usize..self.first[point + 1] as usize
     }
 
-    /// Orders points that run in circles, and cuts each circle.
+    /// Orders the points and cuts every cycle.
     fn sort_and_cut(&mut self) {
         let points = self.len();
         let mut first_out = vec![0u32; points + 1];
@@ -380,7 +380,7 @@ impl Graph {
                 return *walked[place..].iter().min_by_key(trust).expect("a cycle has a dependency");
             }
             place_of.insert(point, walked.len());
-            // An open point has a dependency on an open point, else it would have been ordered.
+            // An open point depends on an open point, otherwise it would have been ordered.
             let unresolved = |&edge: &usize| self.from[edge] != NONE && open[self.from[edge] as usize] > 0;
             let edge =
                 self.dependencies(point).find(unresolved).expect("an open point waits for an open one");
@@ -389,7 +389,7 @@ impl Graph {
         }
     }
 
-    /// Leaves out dependencies that were cut.
+    /// Removes dependencies that were cut.
     fn drop_cut(&mut self) {
         let (mut kept, mut first) = (0, vec![0u32; self.first.len()]);
         for point in 0..self.len() {
@@ -409,12 +409,12 @@ impl Graph {
         self.kind.truncate(kept);
     }
 
-    /// Lets the dependency that arrives last bind each point and take all the time that was seen.
+    /// Binds each point to the dependency that arrives last, which gets the whole observed time.
     fn bind(&mut self) {
         let points = self.len();
         self.binding = vec![NONE; points];
         let Graph { time, first, from, weight, kind, binding, .. } = self;
-        // Points with the dependencies that they alone have.
+        // Points, each with its own slice of dependencies.
         let (mut parts, mut weights, mut bindings) = (Vec::new(), &mut weight[..], &mut binding[..]);
         for begin in (0..points).step_by(POINTS_AT_ONCE) {
             let end = points.min(begin + POINTS_AT_ONCE);
@@ -437,7 +437,7 @@ impl Graph {
         });
     }
 
-    /// When each point would be if dependencies took `weight(edge, point)`. Points without any stay where they are.
+    /// The time of each point if dependencies took `weight(edge, point)`. Points without any keep their time.
     pub fn propagate_into(&self, time: &mut Vec<i64>, weight: impl Fn(usize, usize) -> i64) {
         time.clone_from(&self.time);
         for &point in &self.order {
@@ -450,7 +450,7 @@ impl Graph {
         }
     }
 
-    /// How late each point may be without the run ending later than at `end`.
+    /// The latest time of each point that does not make the run end after `end`.
     pub fn latest(&self, end: i64) -> Vec<i64> {
         let mut latest = vec![end; self.len()];
         for &point in self.order.iter().rev() {
@@ -529,7 +529,7 @@ mod tests {
     fn what_the_clock_contradicts_is_counted_and_left_out() {
         let mut draft = points(&[10_000, 5_000, 9_000]);
         assert!(draft.add(0, 1, 0, Dependency::Launch).is_none());
-        // Within what clocks may be apart.
+        // The difference is within clock tolerance.
         assert!(draft.add(0, 2, 0, Dependency::Launch).is_some());
         let graph = draft.finish();
         assert_eq!(graph.contradicted[Dependency::Launch as usize], 1);

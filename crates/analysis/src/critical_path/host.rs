@@ -1,7 +1,7 @@
 //! Host threads as chains of points: where they launch work, and where blocking calls begin and end.
 //!
-//! All that a thread does between two of its points takes the time it took. Threads that torch links as forward and
-//! backward take turns, so they are one chain.
+//! Everything a thread does between two of its points keeps its observed duration. Threads that torch links
+//! as forward and backward take turns, so they form one chain.
 
 use trace::{LinkKind, Map, ProcessId, StrId, Table, ThreadId, Trace};
 
@@ -10,7 +10,7 @@ use super::clocks::Clocks;
 use super::graph::{Dependency, Draft};
 use model::profiler::{ProfilerSpans, Span};
 
-/// What a point of a thread is.
+/// The kind of a host point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Begin,
@@ -23,7 +23,7 @@ pub(super) enum Role {
 #[derive(Clone, Debug)]
 pub(super) struct Chain {
     pub process: ProcessId,
-    /// First start and last end of its regions.
+    /// Start of its first region and end of its last.
     first: i64,
     last: i64,
     /// Its latest point so far.
@@ -35,11 +35,11 @@ pub(super) struct Host {
     pub chains: Vec<Chain>,
     of_thread: Vec<u32>,
     of_process: Map<ProcessId, u32>,
-    /// The first host point of the graph; host points follow each other.
+    /// The first host point of the graph; host points are consecutive.
     base: u32,
     pub chain: Vec<u32>,
     pub thread: Vec<ThreadId>,
-    /// Row of `regions` of the call.
+    /// The call's row in `regions`.
     pub region: Vec<u32>,
     pub role: Vec<Role>,
 }
@@ -101,13 +101,13 @@ impl Host {
         (chain != NONE).then_some(chain)
     }
 
-    /// Whether a point of the graph is one of a host thread.
+    /// The index among host points, if the point belongs to a host thread.
     pub fn place(&self, point: u32) -> Option<usize> {
         let place = point.checked_sub(self.base)? as usize;
         (place < self.chain.len()).then_some(place)
     }
 
-    /// Adds the next point of a chain; gives it and its dependency on the one before.
+    /// Adds the next point of a chain; returns it with its dependency on the previous one.
     pub fn add(
         &mut self,
         draft: &mut Draft,
@@ -121,7 +121,7 @@ impl Host {
             let first = self.chains[chain as usize].first.min(time);
             self.add(draft, chain, thread, first, NONE, Role::Begin);
         }
-        // A thread's points are in order; a call that seems to start inside one that blocks waits for it.
+        // A thread's points are in order: a call that seems to start inside a blocking call comes after it.
         let previous = self.chains[chain as usize].latest;
         let time = if previous == NONE { time } else { time.max(draft.time[previous as usize]) };
         let point = draft.point(time);
@@ -139,7 +139,7 @@ impl Host {
         (point, edge)
     }
 
-    /// Ends every chain that has points, and joins the begin of each to what another thread of its process did then.
+    /// Ends every chain that has points, and ties its begin to a call of another thread of the process.
     pub fn finish(&mut self, draft: &mut Draft) {
         let with_points: Vec<u32> = (0..self.chains.len() as u32)
             .filter(|&chain| self.chains[chain as usize].latest != NONE)
@@ -157,7 +157,7 @@ impl Host {
     }
 
     fn hand_over(&self, draft: &mut Draft, chains_of: &Map<ProcessId, usize>) {
-        // Calls were added in the order of their starts, process by process on one clock.
+        // Calls were added in order of start, process by process on one clock.
         let mut calls: Map<ProcessId, Vec<(i64, u32)>> = Map::default();
         let mut begins = Vec::new();
         for place in 0..self.chain.len() {
@@ -188,7 +188,7 @@ impl Host {
     }
 }
 
-/// For each thread the one that stands for all it takes turns with.
+/// For each thread, the representative of the threads it takes turns with.
 fn turns(trace: &Trace) -> Vec<u32> {
     let mut stands_for: Vec<u32> = (0..trace.threads.len() as u32).collect();
     fn root(stands_for: &mut [u32], mut thread: u32) -> u32 {
@@ -221,8 +221,8 @@ pub(super) struct Covered {
     pub name: Option<StrId>,
 }
 
-/// Splits stretches of threads by the innermost region that covers them. `wanted` holds for each thread its
-/// stretches in time order; the result has the pieces in the same order. The profiler's own spans cover nothing.
+/// Splits stretches of threads by the innermost region that covers them. `wanted` has the stretches of each
+/// thread in time order; the result has the pieces in the same order. The profiler's own spans cover nothing.
 pub(super) fn innermost(
     trace: &Trace,
     profiler: &ProfilerSpans,
@@ -232,13 +232,13 @@ pub(super) fn innermost(
     struct Sweep<'a> {
         wanted: &'a [(i64, i64)],
         at: usize,
-        /// Up to where is told already.
+        /// Time before this is assigned already.
         until: i64,
         open: Vec<(i64, StrId)>,
         pieces: Vec<Covered>,
     }
     impl Sweep<'_> {
-        /// Tells who covers the time up to `to`.
+        /// Assigns the time up to `to`.
         fn tell(&mut self, to: i64, name: Option<StrId>) {
             while let Some(&(start, end)) = self.wanted.get(self.at) {
                 let (from, upto) = (start.max(self.until), end.min(to));
@@ -258,7 +258,7 @@ pub(super) fn innermost(
             self.until = self.until.max(to);
         }
 
-        /// Closes regions that end up to `to`, then tells the time up to it.
+        /// Closes regions that end by `to`, then assigns the time up to it.
         fn advance(&mut self, to: i64) {
             while let Some(&(end, name)) = self.open.last() {
                 if end > to {
@@ -285,7 +285,7 @@ pub(super) fn innermost(
     let regions = &trace.regions;
     let mut row = 0;
     while row < regions.len() {
-        // Equal starts come shortest first; the longest is outermost, so take such a run from its end.
+        // Equal starts come shortest first and the longest is outermost, so take such a run in reverse.
         let mut run_end = row + 1;
         while run_end < regions.len() && regions.start[run_end] == regions.start[row] {
             run_end += 1;

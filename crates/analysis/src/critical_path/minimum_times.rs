@@ -1,10 +1,10 @@
-//! The least time that launches and the step from one kernel to the next take, learnt from the run itself.
+//! The minimum time of a launch and of the gap between two kernels, learnt from the run itself.
 //!
-//! A kernel whose stream was empty when its call began shows how long a launch takes; one that was launched before
-//! its predecessor ended shows how long a stream needs from one to the next. A quarter of those took no longer than
-//! what is learnt: how soon a kernel could have started that in fact waited for something else. The first work of a
-//! stream counts only where no other tells: it may have waited for what ran before the recording began. A GPU that has
-//! nothing else to do starts work within microseconds, so nothing that is learnt may be longer than the table says.
+//! A kernel whose stream was empty when its call began shows how long a launch takes; one launched before its
+//! predecessor ended shows the gap between two kernels. The learnt value is the lower quartile: how soon a
+//! kernel could have started if it had not waited for something else. The first work of a stream only counts
+//! if there is no other sample, because it may have waited for work from before the recording. An otherwise
+//! idle GPU starts work within microseconds, so learnt times are capped by the table.
 
 use trace::{Map, Regions, StrId};
 
@@ -16,21 +16,21 @@ use model::work::GpuWork;
 /// Times learnt from a run.
 #[derive(Default)]
 pub(super) struct MinimumTimes {
-    /// From the end of a call to the start of its work, by call and for any.
+    /// From the end of a call to the start of its work, by call name and for all calls.
     after_call: Map<StrId, i64>,
     after_any_call: Option<i64>,
-    /// From the start of a call that held its work's whole time to that work's start.
+    /// From the start of a call that contains all of its work to the start of that work.
     into_call: Map<StrId, i64>,
     into_any_call: Option<i64>,
-    /// From the end of work to the start of the next on its stream: launched one by one, replayed from a graph.
+    /// From the end of work to the start of the next on its stream: separate launches, graph replays.
     gap: [Option<i64>; 2],
-    /// How long calls take that launch onto an empty stream.
+    /// Typical duration of calls that launch onto an empty stream.
     call: Map<StrId, i64>,
     longest: i64,
 }
 
 impl MinimumTimes {
-    /// Learns from work that waits for no event (`waits`).
+    /// Learns from work that does not wait for an event (`waits`).
     pub fn of(regions: &Regions, works: &GpuWork, clocks: &Clocks, waits: &[bool]) -> Self {
         let longest = Rules::built_in().limits.start_ns;
         let mut after = Samples::default();
@@ -70,8 +70,8 @@ impl MinimumTimes {
         Self { after_call, after_any_call, into_call, into_any_call, gap, call, longest }
     }
 
-    /// From the start of a call to the earliest start of its work. A call that holds its work's whole time is as
-    /// long as that work makes it; others take their own time first.
+    /// From the start of a call to the earliest start of its work. A call that contains all of its work lasts
+    /// as long as that work; others take their own time first.
     pub fn launch(&self, call: StrId, call_ns: i64, holds_work: bool) -> i64 {
         let (by_name, any) = match holds_work {
             true => (&self.into_call, self.into_any_call),
@@ -81,8 +81,8 @@ impl MinimumTimes {
         if holds_work { usual } else { (call_ns + usual).max(0) }
     }
 
-    /// How much of a launch that took longer than that is the launch's own. A call whose work still waited when it
-    /// returned was held up by the same thing, so of its time only what such calls usually take counts.
+    /// How much of a longer launch is its own time. If the work still waited when its call returned, the call
+    /// was held up too, so only the usual duration of such calls counts.
     pub fn own_part(&self, call: StrId, call_ns: i64, holds_work: bool) -> i64 {
         let usual = self.call.get(&call).copied().unwrap_or(self.longest).min(self.longest);
         self.launch(call, call_ns.min(usual), holds_work)
@@ -95,7 +95,7 @@ impl MinimumTimes {
     }
 }
 
-/// Times by the name of the call, those of the first work of a stream apart.
+/// Times by call name; the first work of a stream is kept separate.
 #[derive(Default)]
 struct Samples {
     sure: Map<StrId, Vec<i64>>,
@@ -108,7 +108,7 @@ impl Samples {
         samples.entry(name).or_default().push(time);
     }
 
-    /// The floor of each name and of all; `longest` bounds what is sure, `longest_first` what is not.
+    /// The floor for each name and for all; `longest` caps reliable samples, `longest_first` unreliable ones.
     fn floors(self, longest: i64, longest_first: i64) -> (Map<StrId, i64>, Option<i64>) {
         let (samples, longest) = match self.sure.is_empty() {
             true => (self.first, longest_first),
@@ -121,7 +121,7 @@ impl Samples {
     }
 }
 
-/// What a quarter of many samples does not exceed; the least of few.
+/// The lower quartile of many samples; the minimum of few.
 fn floor(values: &mut [i64]) -> Option<i64> {
     match values.len() < Rules::built_in().limits.enough_samples {
         true => values.iter().copied().min(),
@@ -129,7 +129,7 @@ fn floor(values: &mut [i64]) -> Option<i64> {
     }
 }
 
-/// The value that a quarter of all does not exceed.
+/// The lower quartile.
 pub(super) fn quartile(values: &mut [i64]) -> Option<i64> {
     let place = values.len() / 4;
     (!values.is_empty()).then(|| *values.select_nth_unstable(place).1)

@@ -7,10 +7,10 @@
 //! collectives ─► meetings ──┘
 //! ```
 //!
-//! Points are starts and ends of GPU work, launches and blocking calls; everything else a thread does lies between
-//! them. Each point is bound by the dependency that arrives last. What a dependency takes at least, where something
-//! else was later, is learnt from the run (`minimum_times`). Cost: a sort of the launches, then constant work per
-//! dependency; about 120 bytes per dispatch beside the trace.
+//! Points are starts and ends of GPU work, launches and blocking calls; everything else a thread does lies
+//! between them. Each point is bound by the dependency that arrives last. The minimum durations of the others
+//! are learnt from the run (`minimum_times`). Cost: a sort of the launches, then constant work per
+//! dependency; about 120 bytes per dispatch on top of the trace.
 
 mod build;
 mod clocks;
@@ -51,35 +51,33 @@ pub use self::track::{PathStep, draw};
 pub use self::walk::{Bound, Label, Nameless};
 pub use self::what_if::{WhatIf, WhatIfError};
 
-/// No row.
+/// Stands for a missing row.
 const NONE: u32 = u32::MAX;
 
-/// What is asked of `critical-path`.
+/// Options of `critical-path`.
 #[derive(Clone, Debug, Default)]
 pub struct CriticalPathOptions {
-    /// Questions, each answered by itself and then all together.
+    /// What-if questions, each answered separately and then all together.
     pub what_if: Vec<WhatIf>,
     /// Use dependencies that only times suggest.
     pub infer: bool,
-    /// By key: what findings would change, for questions about them.
+    /// What each finding would change, by key, for questions about findings.
     pub findings: Vec<(String, Scenario)>,
 }
 
 /// A trace without a path, or a question that cannot be answered.
 #[derive(Debug, Error)]
 pub enum CriticalPathError {
-    /// Nothing to walk along.
-    #[error(
-        "there is no critical path: the trace holds no GPU work and no call that launches or waits for it"
-    )]
+    /// The trace has nothing to follow.
+    #[error("there is no critical path: the trace has no GPU work and no calls that launch or wait for it")]
     Empty,
-    /// Times of several clocks that cannot be compared.
+    /// Times on several clocks that cannot be compared.
     #[error(
-        "there is no path through recordings on {} clocks that nothing joins ({}): hosts count time from their own boot, and no collective of these recordings says how far their clocks are apart",
+        "cannot align the {} clocks of these recordings ({}): each host counts time from its own boot, and the recordings share no collective",
         .recordings.len(), .recordings.join(", ")
     )]
     SeveralClocks {
-        /// A recording of each clock.
+        /// One recording per clock.
         recordings: Vec<String>,
     },
     /// A bad question.
@@ -87,7 +85,7 @@ pub enum CriticalPathError {
     WhatIf(#[from] WhatIfError),
 }
 
-/// What a trace must be read with.
+/// What to read from a trace for the critical path.
 pub fn critical_path_needs() -> Needs {
     Needs {
         kernels: true,
@@ -101,7 +99,7 @@ pub fn critical_path_needs() -> Needs {
     }
 }
 
-/// The critical path of a run read with [`critical_path_needs`].
+/// The critical path of a run that was read with [`critical_path_needs`].
 pub fn compute(
     trace: &Trace,
     classifier: &Classifier,
@@ -110,14 +108,14 @@ pub fn compute(
     let classes = Classes::of(trace, classifier);
     let run = build::build(trace, &classes, options.infer).ok_or(CriticalPathError::Empty)?;
     let walked = Walked::of(trace, &run);
-    // What the host did on the path has nothing to do with what its kernels would save.
+    // The host part of the path and the savings of kernels are independent.
     let of_path = || {
         let path = walked.path(trace, &run);
         let told = PathFigures::of(trace, &run, &path);
         (path, told)
     };
     let of_names = || rank::rank(&run, walked.segments(), Names::of(&run));
-    // The path first: it is one chain, and its thread helps to rank when it is done.
+    // The path comes first: it is a single chain, and its thread can help with the ranking once it is done.
     let ((path, told), ranked) = rayon::join(of_path, of_names);
     let engine = Engine::with(trace, run, path.into());
     let found = figures(&engine, ranked, told, &classes, options);
@@ -126,7 +124,7 @@ pub fn compute(
     found
 }
 
-/// The critical path of a run whose graph is there already; `infer` of the options was decided when it was built.
+/// The critical path of a run whose graph is already built; `options.infer` was decided then.
 pub fn compute_on_graph(
     engine: &Engine,
     classes: &Classes,
@@ -137,7 +135,7 @@ pub fn compute_on_graph(
     figures(engine, ranked, PathFigures::of(engine.trace, run, path), classes, options)
 }
 
-/// Figures that need the path alone.
+/// Figures that only need the path.
 struct PathFigures {
     bounds: Vec<BoundTime>,
     places: Vec<PlaceTime>,
@@ -210,7 +208,7 @@ fn figures(
     })
 }
 
-/// What in the trace contradicts itself.
+/// Contradictions in the trace.
 fn doubts(run: &Run) -> Vec<HealthCheck> {
     let mut doubts = Vec::new();
     let mut doubt = |id: &str, count: usize, message: String| {
@@ -232,7 +230,7 @@ fn doubts(run: &Run) -> Vec<HealthCheck> {
     let broken = &run.graph.broken;
     let inferred = broken.iter().filter(|kind| kind.provenance() == Provenance::Inferred).count();
     let message = format!(
-        "{} dependencies run in circles and were cut at the least trusted one ({inferred} of those inferred)",
+        "{} dependencies form cycles and were cut at the least certain one ({inferred} of those inferred)",
         broken.len()
     );
     doubt("cycles", broken.len(), message);
@@ -246,15 +244,18 @@ fn notes(run: &Run) -> Vec<Note> {
     let mut notes: Vec<Note> = Vec::new();
     let (works, known) = (&run.works, &run.known);
     if known.launched < works.len() {
-        notes.push(format!(
-            "{} of {} kernels and copies have no recorded launch: what the host had to do with them is not known",
-            works.len() - known.launched,
-            works.len()
-        ).into());
+        notes.push(
+            format!(
+                "{} of {} kernels and copies have no recorded launch: how the host delayed them is not known",
+                works.len() - known.launched,
+                works.len()
+            )
+            .into(),
+        );
     }
     if known.unresolved_waits > 0 {
         notes.push(format!(
-            "{} waits for events do not tell for what: the order of calls tells {} dependencies, else what ended last is taken for the cause of late starts",
+            "{} event waits do not record their event: {} dependencies were inferred from the order of calls; other late starts are blamed on whatever ended last",
             known.unresolved_waits, known.ordered_waits
         ).into());
     }

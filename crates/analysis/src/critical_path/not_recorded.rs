@@ -1,6 +1,6 @@
-//! Waits that are longer than their cause can make them: work that was launched onto an idle GPU and still did not start,
-//! a call that waits although nothing recorded runs. They wait for something that is not in the trace, such as the work of a
-//! step that began before the recording. Nothing that is changed in the run makes them shorter.
+//! Waits that are longer than their cause explains: work that was launched onto an idle GPU and still did not
+//! start, a call that waits although nothing recorded runs. They wait for something outside the trace, such
+//! as work of a step that began before the recording. No change to the run makes them shorter.
 
 use rayon::prelude::*;
 use trace::{Map, Trace};
@@ -18,7 +18,7 @@ pub(super) struct NotRecorded {
 }
 
 impl NotRecorded {
-    /// Looks at every wait of a run.
+    /// Checks every wait of a run.
     pub fn of(trace: &Trace, run: &Run) -> Self {
         let limits = &Rules::built_in().limits;
         let graph = &run.graph;
@@ -35,14 +35,14 @@ impl NotRecorded {
         Self { of_edge: points.filter_map(beyond).collect::<Vec<_>>().into_iter().collect() }
     }
 
-    /// How much of a dependency's time nothing recorded explains: the end of it.
+    /// How much of a dependency's time nothing recorded explains; it is the end of that time.
     pub fn of_edge(&self, edge: usize) -> i64 {
-        // Propagation asks for every dependency, and mostly there is none.
+        // Propagation asks for every dependency, and most have none.
         if self.of_edge.is_empty() { 0 } else { self.of_edge.get(&(edge as u32)).copied().unwrap_or(0) }
     }
 }
 
-/// What a dependency takes by itself; nothing where it is no wait.
+/// The explained part of a dependency's time; `None` if it is not a wait.
 fn own_part(trace: &Trace, run: &Run, edge: usize, to: usize, lag: i64) -> Option<i64> {
     let limits = &Rules::built_in().limits;
     match run.graph.kind[edge] {
@@ -63,7 +63,7 @@ fn own_part(trace: &Trace, run: &Run, edge: usize, to: usize, lag: i64) -> Optio
         | Dependency::Order
         | Dependency::DefaultStream => Some(run.least.gap(run.works.replayed[to / 2])),
         Dependency::Sync | Dependency::Return => Some(0),
-        // A call that waits for the GPU, and nothing recorded that it could have waited for.
+        // A call that waits for the GPU, with no recorded work that it could have waited for.
         Dependency::Host => {
             let place = run.host.place(to as u32).filter(|&place| run.host.role[place] == Role::Return)?;
             let region = run.host.region[place];

@@ -1,4 +1,4 @@
-//! What the run would take if an op took longer or shorter with all that belongs to it: its host time, its launches and the
+//! How long the run would take if an op took longer or shorter, with its host time, its launches and the
 //! kernels and copies that it launches. Removing an op is what a fusion does.
 
 use rayon::prelude::*;
@@ -11,27 +11,27 @@ use super::part::WorkSubset;
 use super::scenario::{Changes, Engine};
 use super::what_if::WhatIfError;
 
-/// Names that are offered where none fits.
+/// Number of similar names to suggest if none matches.
 const OFFERED: usize = 3;
 
-/// Which ops are meant.
+/// Selects ops by name.
 #[derive(Clone, Debug)]
 pub(super) enum OpName {
-    /// A full name; where there is none, part of one in any case; where there is none, a regular expression.
+    /// A full name; if none matches, a case-insensitive part of one; if none matches, a regular expression.
     Text { text: String, part: Regex, pattern: Option<Regex> },
-    /// What stands between slashes.
+    /// A pattern between slashes.
     Pattern(Regex),
 }
 
 impl OpName {
-    /// Those of a run's names that are meant.
+    /// The matching names of a run.
     fn choose(&self, trace: &Trace, names: &[StrId]) -> Vec<StrId> {
         let text = |name: StrId| trace.strings.get(name);
         let is_meant = self.chooser(|holds| names.iter().any(|&name| holds(text(name))));
         names.iter().copied().filter(|&name| is_meant(text(name))).collect()
     }
 
-    /// Tells names that are meant; `any` says whether one of the run's names holds what is looked for.
+    /// Matches the selected names; `any` says whether any name of the run satisfies a condition.
     pub fn chooser(&self, any: impl Fn(&dyn Fn(&str) -> bool) -> bool) -> Box<dyn Fn(&str) -> bool + '_> {
         match self {
             OpName::Pattern(pattern) => Box::new(|name| pattern.is_match(name)),
@@ -44,13 +44,13 @@ impl OpName {
     }
 }
 
-/// How much sooner the run ends if ops take `factor` times as long; less than nothing where they take longer.
+/// How much sooner the run ends if ops take `factor` times as long; negative if it ends later.
 pub(super) fn saving(engine: &Engine, wanted: &OpName, shown: &str, factor: f64) -> Result<Ns, WhatIfError> {
     let ops = Ops::named(engine, wanted, shown)?;
     Ok(engine.sooner(&ops.changes(engine, factor, |_| false)))
 }
 
-/// The same of a part of the run: its regions, and its GPU work wherever that was launched.
+/// How much sooner the run ends if the regions and GPU work of `part` take `factor` times as long.
 pub(super) fn saving_of_part(engine: &Engine, part: &WorkSubset, factor: f64) -> Ns {
     saving_of_ops(engine, part, &Ops::of_names(engine, &part.names), factor)
 }
@@ -65,12 +65,12 @@ fn saving_of_ops(engine: &Engine, part: &WorkSubset, ops: &Ops, factor: f64) -> 
 }
 
 impl Engine<'_> {
-    /// How much sooner the run would end without each of these ops: its host time, its launches and its GPU work, replayed
-    /// or not.
+    /// How much sooner the run would end without each of these ops: its host time, its launches and its GPU
+    /// work, replayed or not.
     pub(crate) fn without_each(&self, run: &model::Run, ops: &[&str]) -> Vec<Ns> {
         let parts: Vec<WorkSubset> = ops.par_iter().map(|op| WorkSubset::of_op(run, op)).collect();
         let names: Vec<StrId> = parts.iter().flat_map(|part| part.names.iter().copied()).collect();
-        // Most regions are none of them, so they are looked at once for all.
+        // Most regions match none of the ops, so they are scanned once for all.
         let rows = rows_named(self, &names);
         let saving = |part: &WorkSubset| {
             let is_own = |row: &u32| part.names.contains(&self.trace.regions.name[*row as usize]);
@@ -81,21 +81,21 @@ impl Engine<'_> {
     }
 }
 
-/// Where ops run, by thread: in time order, without overlaps.
+/// When ops run, by thread: in time order, without overlaps.
 struct Ops {
     times: Map<(ProcessId, ThreadId), Vec<(Ns, Ns)>>,
 }
 
-/// Ops, annotations and ranges; calls of the runtime are part of them.
+/// Ops, annotations and ranges; runtime calls are part of them.
 fn is_op(engine: &Engine, row: usize) -> bool {
     let (trace, run) = (engine.trace, &engine.run);
     run.calls.of_region(trace, row).is_none() && run.profiler.is_program(trace, row)
 }
 
-/// Regions that one thread looks at.
+/// Regions per thread batch.
 const ROWS_AT_ONCE: usize = 1 << 14;
 
-/// Ops of these names as rows of `regions`, rising.
+/// Rows in `regions` of ops with these names, sorted.
 fn rows_named(engine: &Engine, meant: &[StrId]) -> Vec<u32> {
     let names = &engine.trace.regions.name;
     let mut is_meant = vec![false; engine.trace.strings.len()];
@@ -126,14 +126,14 @@ impl Ops {
         Self::at(engine, rows_named(engine, meant).into_iter())
     }
 
-    /// Those at these rows, which rise.
+    /// The ops at these rows, which are sorted.
     fn at(engine: &Engine, rows: impl Iterator<Item = u32>) -> Self {
         let regions = &engine.trace.regions;
         let mut times: Map<(ProcessId, ThreadId), Vec<(Ns, Ns)>> = Map::default();
         for row in rows.map(|row| row as usize) {
             let thread = (regions.process[row], regions.thread[row]);
             let times = times.entry(thread).or_default();
-            // Rows are in the order of their starts.
+            // Rows are sorted by start.
             match times.last_mut() {
                 Some(last) if regions.start[row] <= last.1 => last.1 = last.1.max(regions.end[row]),
                 _ => times.push((regions.start[row], regions.end[row])),
@@ -142,7 +142,7 @@ impl Ops {
         Self { times }
     }
 
-    /// Whether a call is made in one of them.
+    /// Whether a call is made inside one of the ops.
     fn hold(&self, trace: &Trace, call: usize) -> bool {
         let regions = &trace.regions;
         let Some(times) = self.times.get(&(regions.process[call], regions.thread[call])) else {
@@ -152,7 +152,7 @@ impl Ops {
         after > 0 && regions.start[call] < times[after - 1].1
     }
 
-    /// What changes; `besides` tells work that takes `factor` times as long wherever it was launched.
+    /// What changes; `besides` selects further work to scale by `factor`, however it was launched.
     fn changes(&self, engine: &Engine, factor: f64, besides: impl Fn(usize) -> bool) -> Changes {
         let (trace, run) = (engine.trace, &engine.run);
         let works = &run.works;
@@ -170,7 +170,7 @@ impl Ops {
         changes.skip(engine, host);
         changes.skipped_share = 1.0 - factor;
         changes.launches = Some((launched, factor));
-        // An op that is gone waits for nothing either.
+        // A removed op does not wait either.
         if factor == 0.0 {
             let host = &run.host;
             let waits = |&place: &usize| {

@@ -1,37 +1,37 @@
-//! Events whose streams are not recorded, told from the order of calls: a record stands behind what its thread launched
-//! last, a wait is for what its thread recorded last, and the next launch of the thread is what waits.
+//! Infers events whose streams are not recorded from the order of calls: a record comes after its thread's
+//! last launch, a wait is for its thread's last record, and the thread's next launch is what waits.
 //!
-//! That is how libraries use events, and no more than a guess for one call. It is put to the test: where the times of a run
-//! contradict it more than now and then, none of it is used.
+//! Libraries use events this way, but for a single call it is only a guess. So the guesses are tested: if the
+//! times of a run contradict too many of them, none is used.
 
 use trace::{Map, ThreadId};
 
 use model::work::GpuWork;
 
-/// Of a hundred guesses so many must agree with the clock.
+/// This share of the guesses must agree with the clock.
 const AGREE_PCT: usize = 95;
 
-/// What one thread did last.
+/// The latest operations of one thread.
 #[derive(Default)]
 struct Thread {
     /// The work of its last launch.
     launched: Vec<u32>,
-    /// What its last record stands behind.
+    /// The work that its last record comes after.
     recorded: Vec<u32>,
-    /// What its next launch waits for.
+    /// The work that its next launch waits for.
     waiting: Vec<u32>,
 }
 
-/// The calls of a run in their order, by thread.
+/// The calls of a run in order, by thread.
 #[derive(Default)]
 pub(super) struct CallOrder {
     threads: Map<ThreadId, Thread>,
-    /// Work that ends, and work that waits for it.
+    /// Pairs of work: the first ends before the second starts.
     guesses: Vec<(u32, u32)>,
 }
 
 impl CallOrder {
-    /// A thread launched work.
+    /// Notes that a thread launched work.
     pub fn launch(&mut self, thread: ThreadId, works: &GpuWork, launched: &[u32]) {
         let state = self.threads.entry(thread).or_default();
         for awaited in std::mem::take(&mut state.waiting) {
@@ -44,19 +44,19 @@ impl CallOrder {
         state.launched.extend_from_slice(launched);
     }
 
-    /// A thread recorded an event on a stream that is not told.
+    /// Notes that a thread recorded an event on an unknown stream.
     pub fn record(&mut self, thread: ThreadId) {
         let state = self.threads.entry(thread).or_default();
         state.recorded.clone_from(&state.launched);
     }
 
-    /// A thread made a stream wait for an event; neither is told.
+    /// Notes that a thread made an unknown stream wait for an unknown event.
     pub fn wait(&mut self, thread: ThreadId) {
         let state = self.threads.entry(thread).or_default();
         state.waiting.extend(state.recorded.iter().copied());
     }
 
-    /// The dependencies that times do not contradict; none where they contradict many.
+    /// The dependencies that times do not contradict; empty if they contradict many.
     pub fn agreed(self, works: &GpuWork, tolerance: i64) -> Vec<(u32, u32)> {
         let all = self.guesses.len();
         let agrees = |&(awaited, work): &(u32, u32)| {

@@ -1,4 +1,4 @@
-//! Parts of a run that only its model tells: a module, a stage, the kernels that a higher clock makes faster.
+//! Parts of a run that need its model: a module, a stage, the kernels that get faster at a higher clock.
 
 use std::collections::BTreeSet;
 
@@ -11,17 +11,17 @@ use super::op::OpName;
 use super::what_if::WhatIfError;
 use crate::roofline::clocked_kernels;
 
-/// How regions of `nn.Module`s are called in traces.
+/// How traces name regions of an `nn.Module`.
 const MODULE: &str = "nn.Module: ";
 
 /// GPU work and host regions that belong together.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WorkSubset {
-    /// Names of regions, rising, whose time on the host is part of it.
+    /// Names of the regions whose host time belongs to it, sorted.
     pub names: Vec<StrId>,
-    /// By row: whether a kernel is part of it, and whether a copy is.
+    /// By row: whether a kernel belongs to it.
     pub kernels: Vec<bool>,
-    /// The same of copies.
+    /// By row: whether a copy belongs to it.
     pub copies: Vec<bool>,
 }
 
@@ -41,10 +41,10 @@ impl WorkSubset {
         self.names.is_empty() && !self.kernels.contains(&true) && !self.copies.contains(&true)
     }
 
-    /// The modules of that class or name, as regions and as what replayed kernels are traced back to.
+    /// The modules with this class or name, as regions and as the origin of replayed kernels.
     pub fn of_module(run: &Run, wanted: &OpName, shown: &str) -> Result<Self, WhatIfError> {
         let trace = run.trace;
-        // Every module by its own name, and by its class.
+        // All modules by their own name.
         let known: BTreeSet<&str> = trace
             .regions
             .name
@@ -71,7 +71,7 @@ impl WorkSubset {
         Ok(part)
     }
 
-    /// An op: its regions, and its work wherever that was launched.
+    /// An op: its regions, and its GPU work however launched.
     pub fn of_op(run: &Run, op: &str) -> Self {
         let known = run.attribution.strings.find(op);
         let mut part = Self::of_rows(run, |row| Some(run.attribution.site(row).cpu_op) == known);
@@ -96,7 +96,7 @@ impl WorkSubset {
         Ok(part)
     }
 
-    /// Kernels that are faster at a higher clock.
+    /// Kernels that get faster at a higher clock.
     pub fn of_clock(run: &Run) -> Result<Self, WhatIfError> {
         let part = Self { kernels: clocked_kernels(run), ..Self::default() };
         if part.is_empty() { Err(WhatIfError::Clock) } else { Ok(part) }

@@ -10,7 +10,7 @@ use super::track::PathStep;
 use super::walk::Bound;
 use crate::base;
 
-/// All of it as a report; with `all_segments` every segment is a row of its own, however many there are.
+/// The whole report; with `all_segments` every segment gets a row of its own.
 pub fn present(trace: &Trace, path: &CriticalPath, all_segments: bool) -> Report {
     let mut report = base::report("critical-path", trace);
     let tables = [
@@ -22,7 +22,7 @@ pub fn present(trace: &Trace, path: &CriticalPath, all_segments: bool) -> Report
         dependencies(&path.dependencies),
         steps(trace, &path.steps, all_segments),
     ];
-    // Scripts rely on some tables, also when they are empty.
+    // Scripts rely on some tables even when they are empty.
     let is_kept = |table: &Table| !table.rows.is_empty() || KEPT.contains(&table.name.as_str());
     report.tables = tables.into_iter().filter(is_kept).collect();
     report.health.extend(path.doubts.iter().cloned());
@@ -38,14 +38,14 @@ pub fn present(trace: &Trace, path: &CriticalPath, all_segments: bool) -> Report
     report
 }
 
-/// Tables that are there even when they are empty.
+/// Tables that stay even when they are empty.
 const KEPT: [&str; 5] = ["bounds", "kernels", "what_if", "places", "path"];
 
 const KERNELS: &str = "Kernels: 1 % faster here saves that much";
 const COPIES: &str = "Copies: 1 % faster here saves that much";
 
 impl CriticalPath {
-    /// `bounds`, what the run waits for.
+    /// The table `bounds`: what the run waits for.
     pub fn bounds_table(&self) -> Table {
         let columns = vec![
             Column::text("kind"),
@@ -65,7 +65,7 @@ impl CriticalPath {
         table
     }
 
-    /// `kernels`, what each has to do with the span.
+    /// The table `kernels`: how each kernel affects the run time.
     pub fn kernels_table(&self, trace: &Trace) -> Table {
         work_table(trace, "kernels", KERNELS, &self.kernels)
     }
@@ -161,7 +161,7 @@ fn steps(trace: &Trace, steps: &[PathStep], all: bool) -> Table {
     table
 }
 
-/// The bound that has most of the time.
+/// The bound with the most time.
 fn most_time(run: &[PathStep]) -> Bound {
     let mut time = [0i64; Bound::ALL.len()];
     run.iter().for_each(|step| time[step.bound as usize] += step.duration());
@@ -185,9 +185,9 @@ fn places(places: &[PlaceTime]) -> Table {
     let mut table = Table::new("places", "Where the path runs", columns);
     for one in places {
         table.push(vec![
-            Value::int_or(one.rank, "the input does not tell its rank"),
-            Value::int_or(one.pid, "the input does not tell the process"),
-            Value::int_or(one.agent, "no GPU, or the input does not tell which"),
+            Value::int_or(one.rank, "the input does not record a rank"),
+            Value::int_or(one.pid, "the input does not record the process"),
+            Value::int_or(one.agent, "not a GPU, or the input does not record which"),
             Value::from(one.place.as_str()),
             Value::from(one.bound.name()),
             Value::Int(one.total_ns),
@@ -197,7 +197,7 @@ fn places(places: &[PlaceTime]) -> Table {
     table
 }
 
-/// How the run hangs together, and where that is known from.
+/// What follows what, and how that is known.
 fn dependencies(dependencies: &[DependencyTime]) -> Table {
     let columns = vec![
         Column::text("dependency"),

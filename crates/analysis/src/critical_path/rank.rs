@@ -1,4 +1,4 @@
-//! What each kernel has to do with the span: its time on the path, its slack, and what a little less of it would save.
+//! How each kernel affects the run time: time on the path, slack, and the saving if it were a bit faster.
 
 use std::cmp::Reverse;
 
@@ -14,14 +14,14 @@ use super::walk::Segment;
 use super::what_if::scaled;
 use stats::percent;
 
-/// What "a little faster" is.
+/// The factor for "slightly faster".
 const FASTER: f64 = 0.99;
 
-/// By piece of work: how much later it may come.
+/// Slack by piece of work.
 struct Slack {
-    /// How much later it may start without the run ending later.
+    /// How much later it may start without making the run end later.
     start: Vec<i64>,
-    /// How much later it may end without anything else being later.
+    /// How much later it may end without delaying anything else.
     free: Vec<i64>,
 }
 
@@ -34,15 +34,15 @@ impl Slack {
     }
 }
 
-/// All names of work with their times and slack, which do not depend on the path.
+/// All kernel and copy names with their times and slack, which do not depend on the path.
 pub(super) struct Names {
     rows: Vec<WorkSlack>,
-    /// The row of each piece of work.
+    /// The index of each piece of work in `rows`.
     of_work: Vec<u32>,
 }
 
 impl Names {
-    /// Those of a run.
+    /// The names of a run.
     pub fn of(run: &Run) -> Self {
         let slack = Slack::of(run);
         let works = &run.works;
@@ -80,7 +80,7 @@ impl Names {
     }
 }
 
-/// All names, those that would save most first.
+/// All names, largest saving first.
 pub(super) fn rank<'p>(run: &Run, path: impl Iterator<Item = &'p Segment>, names: Names) -> Vec<WorkSlack> {
     let Names { rows: mut ranked, of_work } = names;
     let limits = &Rules::built_in().limits;
@@ -107,18 +107,18 @@ pub(super) fn rank<'p>(run: &Run, path: impl Iterator<Item = &'p Segment>, names
             row.saved_by_1pct_ns = Some(0);
         }
     }
-    // Rows that save as much stay in the order of their time.
+    // Rows with equal savings stay in order of time.
     ranked.sort_by_key(rank_on_path);
     ranked.sort_by_key(|row| (Reverse(row.saved_by_1pct_ns), Reverse(row.on_path_ns), row.slack_ns));
     ranked
 }
 
-/// Those with most time on the path come first.
+/// Sort key: most time on the path first.
 fn rank_on_path(row: &WorkSlack) -> (Reverse<i64>, Reverse<i64>, StrId, bool) {
     (Reverse(row.on_path_ns), Reverse(row.total_ns), row.name, row.is_copy)
 }
 
-/// By piece of work: how much later it may start without the run ending later.
+/// By piece of work: how much later it may start without making the run end later.
 fn start(run: &Run, end: i64) -> Vec<i64> {
     let latest = run.graph.latest(end);
     let slack = |work: usize| {
@@ -128,7 +128,7 @@ fn start(run: &Run, end: i64) -> Vec<i64> {
     (0..run.works.len()).map(slack).collect()
 }
 
-/// By piece of work: how much later it may end without anything else being later.
+/// By piece of work: how much later it may end without delaying anything else.
 fn free(run: &Run, end: i64) -> Vec<i64> {
     let (graph, works) = (&run.graph, &run.works);
     let mut free: Vec<i64> = works.end.iter().map(|&done| end - done).collect();
@@ -144,8 +144,8 @@ fn free(run: &Run, end: i64) -> Vec<i64> {
     free
 }
 
-/// What the run would save if the work of one of these names took a little less, for each of them. `of_work` is the number of
-/// each piece's name, of `names`.
+/// What the run would save for each of these names if its work took slightly less time. `of_work` has the
+/// index of each piece's name among the `names`.
 fn savings<T: Moved>(run: &Run, of_work: &[u32], names: usize, numbers: &[u32]) -> Vec<i64> {
     let graph = &run.graph;
     let mut changes = vec![None; names];
@@ -157,7 +157,7 @@ fn savings<T: Moved>(run: &Run, of_work: &[u32], names: usize, numbers: &[u32]) 
             Dependency::Beside | Dependency::Along => change_of(graph.from[edge] as usize)?,
             _ => return None,
         };
-        // What waits for something that was not recorded waits as long whatever else is faster.
+        // A wait for something unrecorded stays as long as it was.
         let own = graph.weight[edge] - run.not_recorded.of_edge(edge);
         Some((change, own - scaled(own, FASTER)))
     };

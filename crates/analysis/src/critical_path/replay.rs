@@ -1,8 +1,8 @@
-//! Replays what the host did, in order: launches, event records and waits, blocking calls.
+//! Replays the host operations in order: launches, event records and waits, blocking calls.
 //!
-//! Each stream remembers the last work put on it and the waits that the next must heed; an event remembers both of
-//! where it was recorded. A blocking call is looked at when it ends: it waited for what its stream, event or device
-//! had then finished. Cost: one step per launch and call, and a sort of launches by call.
+//! Each stream remembers its last work and the waits that its next work must respect; an event remembers both
+//! from where it was recorded. A blocking call is resolved when it ends: it waited for what its stream, event
+//! or device had finished by then. Cost: one step per launch and call, and a sort of launches by call.
 
 use trace::{Map, ProcessId, StrId, StreamId, Trace};
 
@@ -18,27 +18,27 @@ use model::calls::{BlocksFor, wake_up_ns};
 use model::order::{Awaited, Effect, Operation, Operations, Step, Timeline};
 use model::work::GpuWork;
 
-/// What the calls of a run tell, and what they leave open.
+/// How much the recorded calls explain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct CallCounts {
     /// Work whose launch is known.
     pub launched: usize,
-    /// Waits of a stream whose stream or event is not told.
+    /// Stream waits whose stream or event is not recorded.
     pub unresolved_waits: usize,
-    /// Dependencies that the order of calls tells instead.
+    /// Dependencies that the order of calls provides instead.
     pub ordered_waits: usize,
     /// Blocking calls.
     pub blocking: usize,
-    /// Those that returned although what they wait for was not done.
+    /// Blocking calls that returned before the work they wait for was done.
     pub early_returns: usize,
 }
 
 /// The result of a replay.
 pub(super) struct Replayed {
-    pub known: Known,
-    /// Dependencies on events, and the work that waits; what they take is not known yet.
+    pub known: CallCounts,
+    /// Dependencies on events, with the work that waits; their minimum times are not known yet.
     pub waits: Vec<(u32, u32)>,
-    /// Dependencies on launches alike.
+    /// Dependencies on launches, with the launched work; their minimum times are not known yet.
     pub launches: Vec<(u32, u32)>,
 }
 
@@ -61,7 +61,7 @@ pub(super) fn replay(
             lanes_of_stream.entry(lane.stream).or_default().push(number as u32);
         }
     }
-    // Streams that only wait have no lane of work; what they wait for still counts.
+    // Streams that only wait have no lane of work, but what they wait for still counts.
     let mut lanes = works.streams.len();
     for operation in operations.all.iter().filter(|operation| operation.stream.is_some()) {
         lanes_of_stream.entry(operation.stream).or_insert_with(|| {
@@ -77,7 +77,7 @@ pub(super) fn replay(
         limits: &Rules::built_in().limits,
         host,
         draft,
-        known: Known { launched: launched.len(), ..Known::default() },
+        known: CallCounts { launched: launched.len(), ..CallCounts::default() },
         launched,
         lanes_of_stream,
         lanes_of_process,
@@ -97,7 +97,7 @@ pub(super) fn replay(
 
 /// A blocking call that has ended.
 struct Blocked {
-    /// What it took by itself, as a dependency.
+    /// The dependency that carries its own cost.
     edge: Option<usize>,
     name: StrId,
     duration: i64,
@@ -112,21 +112,21 @@ struct Replay<'a> {
     limits: &'a Limits,
     host: &'a mut Host,
     draft: &'a mut Draft,
-    known: Known,
-    /// Launched work by call.
+    known: CallCounts,
+    /// Launched work, sorted by call.
     launched: Vec<u32>,
     lanes_of_stream: Map<StreamId, Vec<u32>>,
     lanes_of_process: Map<ProcessId, Vec<u32>>,
     /// The last work on each lane so far.
     last: Vec<u32>,
-    /// What the next work of each lane waits for.
+    /// The work that the next work on each lane waits for.
     pending: Vec<Vec<u32>>,
-    /// What each record stands behind.
+    /// The work that each event record comes after.
     marks: Vec<Option<Vec<u32>>>,
     blocked: Vec<Blocked>,
     waits: Vec<(u32, u32)>,
     launches: Vec<(u32, u32)>,
-    /// For events that do not name their streams.
+    /// Infers events whose streams are not recorded.
     order: CallOrder,
 }
 
@@ -135,7 +135,7 @@ impl Replay<'_> {
         let (regions, works) = (&self.trace.regions, self.works);
         let unlinked: Vec<u32> =
             (0..works.len() as u32).filter(|&work| works.launch[work as usize] == NONE).collect();
-        // The order of calls and starts as they were recorded, before clocks were aligned.
+        // Calls and starts in recorded order, before clocks were aligned.
         let recorded_start = |&work: &u32| {
             let row = works.row[work as usize] as usize;
             if works.is_copy_row[work as usize] {
@@ -181,14 +181,14 @@ impl Replay<'_> {
         }
     }
 
-    /// Puts work on its lane, behind what the lane was told to wait for.
+    /// Puts work on its lane, after whatever the lane has to wait for.
     fn put(&mut self, work: u32) {
         let lane = self.works.stream[work as usize] as usize;
         for awaited in std::mem::take(&mut self.pending[lane]) {
             let edge = self.draft.add(end_of(awaited), start_of(work), 0, Dependency::Event);
             self.waits.extend(edge.map(|edge| (edge as u32, work)));
         }
-        // Works are numbered by their starts.
+        // Work is numbered by start.
         if self.last[lane] == NONE || self.last[lane] < work {
             self.last[lane] = work;
         }
@@ -211,7 +211,7 @@ impl Replay<'_> {
         }
     }
 
-    /// All that a stream has to finish now.
+    /// Everything that a stream still has to finish.
     fn behind(&self, stream: StreamId) -> Vec<u32> {
         let mut behind = Vec::new();
         for &lane in self.lanes_of_stream.get(&stream).into_iter().flatten() {
@@ -223,7 +223,7 @@ impl Replay<'_> {
         behind
     }
 
-    /// What an operation waits for, when rows say so.
+    /// The work that an operation waits for, if rows record it.
     fn mark(&self, number: usize) -> Option<Vec<u32>> {
         match self.operations.awaited(number, StreamId::is_some) {
             Awaited::Record(record) => self.marks[record].clone(),
@@ -255,7 +255,7 @@ impl Replay<'_> {
         }
     }
 
-    /// Adds what the order of calls tells of events.
+    /// Adds the event dependencies inferred from the order of calls.
     fn heed_order(&mut self) {
         let order = std::mem::take(&mut self.order);
         for (awaited, work) in order.agreed(self.works, self.limits.clock_tolerance_ns) {
@@ -333,7 +333,7 @@ impl Replay<'_> {
         self.works.end[work as usize] > end.saturating_add(self.limits.clock_tolerance_ns)
     }
 
-    /// The last work of each lane that was done at `end`; work that was there before the call and was not is counted.
+    /// The last work on each lane done by `end`; counts an early return if older work was not done.
     fn done(&mut self, operation: &Operation, lanes: &[u32], end: i64) -> Vec<u32> {
         let mut done = Vec::new();
         let mut early = false;
@@ -349,7 +349,7 @@ impl Replay<'_> {
         done
     }
 
-    /// The last work of a lane that was done at `end`, and the last that was put there.
+    /// The last work on a lane done by `end`, and the last work launched on it.
     fn last_done(&self, lane: u32, end: i64) -> Option<(Option<u32>, u32)> {
         let last = self.last[lane as usize];
         if last == NONE {
@@ -365,7 +365,7 @@ impl Replay<'_> {
         Some((work, last))
     }
 
-    /// The work that a call launched itself, or that calls inside it did.
+    /// The work launched by a call or by calls nested in it.
     fn own_launches(&self, operation: &Operation) -> &[u32] {
         if operation.region == NONE {
             return &[];
@@ -390,8 +390,8 @@ impl Replay<'_> {
         self.own_launches(operation).iter().filter(done).copied().collect()
     }
 
-    /// Copies that took most of a call's time and ended just after it returned: pageable memory is copied piece by piece while
-    /// the host stands by, and the last piece is the GPU's alone.
+    /// Copies that took most of a call's time and ended just after it returned: pageable memory is copied in
+    /// pieces while the host waits, but not for the last piece.
     fn copied_along(&self, operation: &Operation, start: i64, end: i64) -> Vec<u32> {
         if !matches!(operation.effect, Effect::HostMayWait | Effect::HostWaits(BlocksFor::OwnWork)) {
             return Vec::new();
@@ -405,7 +405,7 @@ impl Replay<'_> {
         self.own_launches(operation).iter().filter(along).copied().collect()
     }
 
-    /// The work that a call found running on any lane and that was the last to end before it returned.
+    /// The work that was running when a call began and was the last to end before it returned.
     fn found_running(&self, operation: &Operation, start: i64, end: i64) -> Vec<u32> {
         let lanes = self.lanes_of_process.get(&operation.process).into_iter().flatten();
         let done = lanes.filter_map(|&lane| self.last_done(lane, end)?.0);
@@ -413,7 +413,7 @@ impl Replay<'_> {
         last.filter(|&work| self.works.end[work as usize] > start).into_iter().collect()
     }
 
-    /// The same, when nothing that was launched before ran on and the call returned soon after.
+    /// [`Self::found_running`], if no older work was still running and the call returned soon after.
     fn found_running_all(&self, operation: &Operation, start: i64, end: i64) -> Vec<u32> {
         let lanes = self.lanes_of_process.get(&operation.process).into_iter().flatten();
         let runs_on =
@@ -426,7 +426,7 @@ impl Replay<'_> {
         found
     }
 
-    /// A call that waited takes by itself what such a call takes that does not wait.
+    /// The own cost of a call that waited is the usual duration of such calls that did not wait.
     fn cost_of_calls(&mut self) {
         let mut free: Map<StrId, Vec<i64>> = Map::default();
         for call in self.blocked.iter().filter(|call| !call.waited) {

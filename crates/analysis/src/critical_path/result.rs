@@ -1,4 +1,4 @@
-//! What `critical-path` finds, as figures.
+//! The results of `critical-path` as figures.
 
 use report::{HealthCheck, Note};
 use trace::{Map, StrId, Trace};
@@ -14,36 +14,36 @@ use stats::percent;
 pub struct CriticalPath {
     /// From the first to the last recorded nanosecond of the run.
     pub span_ns: i64,
-    /// Time on the path by what bounds it, the most first.
+    /// Time on the path by bound, largest first.
     pub bounds: Vec<BoundTime>,
-    /// Every kernel; those that would save most first.
+    /// Every kernel, largest saving first.
     pub kernels: Vec<WorkSlack>,
-    /// Every kind of copy; those that would save most first.
+    /// Every kind of copy, largest saving first.
     pub copies: Vec<WorkSlack>,
-    /// The answer to each question, then to all of them together.
+    /// The answer to each what-if question, then to all together.
     pub what_if: Vec<Prediction>,
-    /// Time on the path by stream and thread, the most first.
+    /// Time on the path by stream and thread, largest first.
     pub places: Vec<PlaceTime>,
-    /// How the run hangs together.
+    /// The dependencies of the run, by kind.
     pub dependencies: Vec<DependencyTime>,
     /// The whole path in time order; durations add up to the span.
     pub steps: Vec<PathStep>,
-    /// What in the trace contradicts itself.
+    /// Contradictions in the trace.
     pub doubts: Vec<HealthCheck>,
-    /// What the trace does not tell about the path.
+    /// What the trace does not show about the path.
     pub notes: Vec<Note>,
 }
 
-/// Time on the path that one thing bounds.
+/// Time on the path with one bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BoundTime {
-    /// What bounds it.
+    /// The bound.
     pub bound: Bound,
     /// Time on the path.
     pub total_ns: i64,
-    /// That, of the path.
+    /// Share of the path.
     pub share_pct: f64,
-    /// Stretches of the path.
+    /// Number of stretches.
     pub segments: usize,
 }
 
@@ -56,53 +56,53 @@ pub struct WorkSlack {
     pub is_copy: bool,
     /// Dispatches.
     pub calls: usize,
-    /// Their time.
+    /// Total GPU time.
     pub total_ns: i64,
-    /// Part of it on the path.
+    /// GPU time on the path.
     pub on_path_ns: i64,
-    /// That, of the span.
+    /// Share of the span.
     pub share_pct: f64,
-    /// The least of its dispatches: how much later one may start without the run ending later.
+    /// The smallest slack of its dispatches: how much later one may start without making the run end later.
     pub slack_ns: i64,
-    /// The least of its dispatches: how much later one may end without anything else being later.
+    /// The smallest free slack of its dispatches: how much later one may end without delaying anything else.
     pub free_slack_ns: i64,
-    /// Dispatches that are nearly on the path.
+    /// Dispatches that are almost on the path.
     pub near_critical: usize,
-    /// What the run would be shorter by if it were 1 % faster; unknown beyond the first few.
+    /// How much shorter the run would be if it were 1 % faster; only known for the first few.
     pub saved_by_1pct_ns: Option<i64>,
 }
 
-/// The answer to a question.
+/// The answer to a what-if question.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
     /// What would change.
     pub name: String,
-    /// By how much; absent for several questions at once.
+    /// The factor; absent for several questions at once.
     pub factor: Option<f64>,
     /// How long the run would then take.
     pub predicted_span_ns: i64,
-    /// How much less that is.
+    /// How much shorter that is.
     pub saving_ns: i64,
-    /// That, of the span.
+    /// The saving as a share of the span.
     pub saving_pct: f64,
 }
 
-/// Time of one kind on one stream or thread of the path.
+/// Time on the path with one bound on one stream or thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlaceTime {
-    /// Rank, where the input tells it.
+    /// Rank, if the input records it.
     pub rank: Option<i64>,
-    /// Process, where the input tells it.
+    /// Process, if the input records it.
     pub pid: Option<i64>,
-    /// Device, where it is a GPU and the input tells which.
+    /// Device, if it is a GPU and the input records which.
     pub agent: Option<i64>,
     /// The stream or thread.
     pub place: String,
-    /// What bounds it.
+    /// The bound.
     pub bound: Bound,
     /// Time on the path.
     pub total_ns: i64,
-    /// That, of the path.
+    /// Share of the path.
     pub share_pct: f64,
 }
 
@@ -111,11 +111,11 @@ pub struct PlaceTime {
 pub struct DependencyTime {
     /// Its kind.
     pub dependency: &'static str,
-    /// What tells it.
+    /// How it is known.
     pub known_from: &'static str,
     /// How many there are.
     pub count: usize,
-    /// Time on the path that they explain.
+    /// Time on the path that it explains.
     pub on_path_ns: i64,
 }
 
@@ -125,15 +125,15 @@ impl CriticalPath {
         self.steps.iter().map(PathStep::duration).sum()
     }
 
-    /// The kernel with most time on the path, the first of equals.
+    /// The kernel with the most time on the path; the first if several tie.
     pub fn dominant_kernel(&self) -> Option<&WorkSlack> {
-        // Of equals, `max_by_key` takes the last.
+        // `max_by_key` returns the last of equal elements.
         self.kernels.iter().rev().max_by_key(|kernel| kernel.on_path_ns)
     }
 }
 
 impl Prediction {
-    /// The answer that a run of `span_ns` would take `saving_ns` less.
+    /// The answer for a run of `span_ns` that gets `saving_ns` shorter.
     pub(super) fn new(name: &str, factor: Option<f64>, span_ns: i64, saving_ns: i64) -> Self {
         Self {
             name: name.into(),

@@ -1,10 +1,10 @@
-//! The table of `rules/critical_path.toml`: from when on what is seen is trusted.
+//! The table `rules/critical_path.toml`: limits for what to trust.
 
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-/// From when on what is seen is trusted; see the table.
+/// The limits; the table explains each.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Limits {
@@ -20,7 +20,7 @@ pub(super) struct Limits {
     pub ranked_kernels: usize,
 }
 
-/// All of it.
+/// The whole table.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Rules {

@@ -1,14 +1,14 @@
-//! What the run would save if something took less, for many such changes: several in one pass over the graph.
+//! What the run would save for many separate changes, several of them per pass over the graph.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::graph::Graph;
 
-/// How many changes are asked about in one pass: more need more memory, and gain little.
+/// Changes per pass: more need more memory and gain little.
 const LANES: usize = 5;
 
-/// How many changes each pass asks about, the largest first: the last are short, so that no thread waits long for another.
+/// The changes in each pass, largest first: short passes at the end keep threads from waiting.
 fn passes(mut changes: usize) -> Vec<usize> {
     let mut passes = Vec::new();
     while changes > 0 {
@@ -19,21 +19,21 @@ fn passes(mut changes: usize) -> Vec<usize> {
     passes
 }
 
-/// By how much a point moves, in nanoseconds: negative where it comes earlier.
+/// How far a point moves, in nanoseconds: negative if it comes earlier.
 ///
-/// Four bytes hold it unless changes save seconds, and memory is what a pass over the graph takes.
+/// Four bytes are enough unless changes save seconds, and a pass over the graph is limited by memory.
 pub(super) trait Moved: Copy + Ord + Send {
     const ZERO: Self;
-    /// Earlier than any point may come.
+    /// Earlier than any point can come.
     const MOST_EARLIER: Self;
-    /// A time; one that is longer than all that may be saved as any such.
+    /// Converts a time, which may be capped above any possible saving.
     fn clamped(ns: i64) -> Self;
-    /// That much earlier.
+    /// This much earlier.
     fn less(self, time: Self) -> Self;
     fn ns(self) -> i64;
 }
 
-/// The most that changes may save where `i32` holds what they move.
+/// The largest saving for which `i32` can hold all moves.
 pub(super) const MOST_SAVED_IN_32_BITS: i64 = 1 << 28;
 
 impl Moved for i32 {
@@ -70,19 +70,19 @@ impl Moved for i64 {
     }
 }
 
-/// A graph, and what makes its dependencies shorter.
+/// A graph, and the changes that make its dependencies shorter.
 pub(super) struct Savings<'g, S> {
     pub graph: &'g Graph,
-    /// `shorter(edge, point)` is the only change in which a dependency takes less, and by how much.
+    /// `shorter(edge, point)` is the only change that shortens a dependency, and by how much.
     pub shorter: S,
 }
 
 impl<S: Fn(usize, usize) -> Option<(usize, i64)> + Sync> Savings<'_, S> {
-    /// How much sooner the run would end under each of the changes alone, of `count`.
+    /// How much sooner the run would end for each of `count` changes alone.
     pub fn of_each<T: Moved>(&self, count: usize) -> Vec<i64> {
         let passes = passes(count);
         let (next, saved) = (AtomicUsize::new(0), Mutex::new(vec![0; count]));
-        // Takes passes as long as there are any: a thread that comes late takes what is left.
+        // Takes passes until none is left: a thread that joins late takes the rest.
         let work = || {
             let mut moved = Vec::new();
             loop {
@@ -94,14 +94,14 @@ impl<S: Fn(usize, usize) -> Option<(usize, i64)> + Sync> Savings<'_, S> {
                 saved[first..first + lanes].copy_from_slice(&of_pass[..lanes]);
             }
         };
-        // Two passes at a time, no more: each needs memory for all points of the graph.
+        // At most two passes at a time: each needs memory for all points of the graph.
         rayon::join(work, work);
         saved.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The same of some changes, in one pass. `moved` is memory that passes share: by how much each point moves in each lane.
+    /// [`Self::of_each`] for one pass. Passes share `moved`, the move of each point in each lane.
     fn in_lanes<T: Moved>(&self, first: usize, lanes: usize, moved: &mut Vec<T>) -> [i64; LANES] {
-        // Each point is written before it is read, so that what an earlier pass left need not be cleared.
+        // Each point is written before it is read, so leftovers of an earlier pass need no clearing.
         if moved.is_empty() {
             *moved = vec![T::ZERO; lanes * self.graph.len()];
         }
@@ -127,7 +127,7 @@ impl<S: Fn(usize, usize) -> Option<(usize, i64)> + Sync> Savings<'_, S> {
             let mut last = [if edges.is_empty() { T::ZERO } else { T::MOST_EARLIER }; LANES];
             for edge in edges {
                 let from = graph.from[edge] as usize;
-                // What was to spare: zero for the dependency that binds.
+                // The slack of this dependency: zero for the one that binds.
                 let spare = T::clamped(time - graph.time[from] - graph.weight[edge]);
                 let mut arrives = moved[from].map(|moved| moved.less(spare));
                 if let Some((change, by)) = (self.shorter)(edge, point)
@@ -181,7 +181,7 @@ mod tests {
         let savings = Savings { graph: &graph, shorter };
         let saved = savings.of_each::<i32>(7);
         assert_eq!(savings.of_each::<i64>(7), saved);
-        // Memory of a pass before has no influence, and neither has how many changes a pass asks about.
+        // Neither memory left by an earlier pass nor the number of changes per pass matters.
         for lanes in 1..=LANES {
             let of_pass = savings.in_lanes(7 - lanes, lanes, &mut vec![7i32; LANES * graph.len()]);
             assert_eq!(of_pass[..lanes], saved[7 - lanes..]);

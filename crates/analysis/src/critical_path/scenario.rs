@@ -1,5 +1,5 @@
-//! Changes to a run that are more than a factor: work that takes another time, host time that is gone, waits that are not
-//! there. What they save is found by propagation, so no finding promises more than removing its cause would give.
+//! Changes to a run beyond a factor: work with another duration, removed host time, removed waits. Savings
+//! come from propagation, so no finding promises more than removing its cause would give.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -12,23 +12,23 @@ use super::host::Role;
 use super::walk::{self, Path};
 use model::classify::Classes;
 
-/// What is different.
+/// What changes.
 #[derive(Clone, Debug, Default)]
 pub struct Scenario {
-    /// What kernels and copies take instead.
+    /// New durations of kernels and copies.
     work: Vec<(RowRef, Ns)>,
-    /// Host time that is gone.
+    /// Host time that is removed.
     host: Vec<(ProcessId, ThreadId, Ns, Ns)>,
-    /// Blocking calls that return at once, by name.
+    /// Blocking calls that return immediately, by name.
     returns_at_once: Vec<StrId>,
-    /// Work that waits for no event.
+    /// Work that no longer waits for events.
     without_event_waits: Vec<RowRef>,
-    /// Work that starts as soon as its launch is made.
+    /// Work that starts as soon as it is launched.
     without_launch_latency: Vec<RowRef>,
 }
 
 impl Scenario {
-    /// A kernel or copy takes this long.
+    /// A kernel or copy takes this long instead.
     pub fn work_takes(&mut self, row: RowRef, ns: Ns) {
         self.work.push((row, ns));
     }
@@ -50,12 +50,12 @@ impl Scenario {
         self.without_event_waits.push(row);
     }
 
-    /// This work starts with its launch.
+    /// This work starts as soon as it is launched.
     pub fn without_launch_latency(&mut self, row: RowRef) {
         self.without_launch_latency.push(row);
     }
 
-    /// Both.
+    /// Both scenarios combined.
     pub fn and(&self, other: &Scenario) -> Scenario {
         let mut both = self.clone();
         both.work.extend(&other.work);
@@ -67,26 +67,26 @@ impl Scenario {
     }
 }
 
-/// A run that questions can be asked of.
+/// A run that can answer what-if questions.
 pub struct Engine<'a> {
     pub(super) trace: &'a Trace,
     pub(super) run: Run,
-    /// Savings need no path: it is walked when it is asked for.
+    /// The path is only walked on demand: savings do not need it.
     pub(super) path: OnceLock<Path>,
-    /// The piece of work of every kernel, and of every copy; only scenarios name rows.
+    /// The work of every kernel and of every copy; only scenarios use rows.
     of_rows: OnceLock<(Vec<u32>, Vec<u32>)>,
     end: Ns,
-    /// Memory of questions that were answered, for the next ones.
+    /// Buffers to reuse for later questions.
     buffers: Mutex<Vec<Vec<Ns>>>,
 }
 
 impl<'a> Engine<'a> {
-    /// Builds the graph of a run; nothing where there is no work.
+    /// Builds the graph of a run; `None` if there is no work.
     pub fn of(trace: &'a Trace, classes: &Classes) -> Option<Self> {
         Some(Self::with(trace, build::build(trace, classes, false)?, OnceLock::new()))
     }
 
-    /// A run whose graph is there already.
+    /// A run whose graph is already built.
     pub(super) fn with(trace: &'a Trace, run: Run, path: OnceLock<Path>) -> Self {
         let end = run.graph.time.iter().copied().max().unwrap_or(0);
         Self { trace, run, path, of_rows: OnceLock::new(), end, buffers: Mutex::default() }
@@ -102,7 +102,7 @@ impl<'a> Engine<'a> {
         self.sooner(&Changes::of(self, scenario)).max(0)
     }
 
-    /// How much sooner the run would end; less than nothing where it ends later.
+    /// How much sooner the run would end; negative if it ends later.
     pub(super) fn sooner(&self, changes: &Changes) -> Ns {
         let free = |buffers: &mut Vec<Vec<Ns>>| buffers.pop().unwrap_or_default();
         let mut times = free(&mut self.buffers.lock().unwrap_or_else(PoisonError::into_inner));
@@ -112,7 +112,7 @@ impl<'a> Engine<'a> {
         self.end - end
     }
 
-    /// Work that waits for an event of another stream, as rows.
+    /// Work that waits for an event of another stream: (awaited, waiting).
     pub fn event_waits(&self) -> Vec<(RowRef, RowRef)> {
         let (graph, works) = (&self.run.graph, &self.run.works);
         let mut found = Vec::new();
@@ -153,24 +153,24 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// A scenario by points of the graph.
+/// A scenario in terms of graph points.
 pub(super) struct Changes {
-    /// What each piece of work takes less; empty where none does.
+    /// How much less time each piece of work takes; empty if none changes.
     pub less: Vec<Ns>,
-    /// Host time that is gone, by chain: (start, end, all of it up to the start).
+    /// Removed host time by chain: (start, end, total removed before the start).
     skipped: Map<u32, Vec<(Ns, Ns, Ns)>>,
-    /// How much of that time is gone.
+    /// The share of that time that is removed.
     pub skipped_share: f64,
     returns_at_once: Vec<StrId>,
-    /// Rows of `regions`, rising: calls that do not wait.
+    /// Calls that do not wait: rows of `regions`, sorted.
     pub no_wait_in: Vec<u32>,
     no_event_wait: Vec<bool>,
     no_latency: Vec<bool>,
-    /// Work whose launches take this many times as long.
+    /// The work whose launches are scaled, and the factor.
     pub launches: Option<(Vec<bool>, f64)>,
 }
 
-/// A dependency that is not there.
+/// The weight of a removed dependency.
 const GONE: Ns = Ns::MIN / 4;
 
 impl Changes {
@@ -198,7 +198,7 @@ impl Changes {
         changes
     }
 
-    /// Everything as it was.
+    /// No changes.
     pub fn none() -> Self {
         Self {
             less: Vec::new(),
@@ -212,7 +212,7 @@ impl Changes {
         }
     }
 
-    /// Takes host time out.
+    /// Removes host time.
     pub fn skip(&mut self, engine: &Engine, host: impl Iterator<Item = (ProcessId, ThreadId, Ns, Ns)>) {
         let mut by_chain: Map<u32, Vec<(Ns, Ns)>> = Map::default();
         for (process, thread, from, to) in host {
@@ -226,7 +226,7 @@ impl Changes {
 
     fn weight(&self, engine: &Engine, edge: usize, to: usize) -> Ns {
         let graph = &engine.run.graph;
-        // What waits for something that was not recorded waits as long whatever else is faster.
+        // A wait for something unrecorded stays as long as it was.
         let beyond = engine.run.not_recorded.of_edge(edge);
         let weight = graph.weight[edge] - beyond;
         let marked = |marks: &[bool]| marks.get(to / 2).copied().unwrap_or(false);
@@ -245,7 +245,7 @@ impl Changes {
             Dependency::Event | Dependency::Order | Dependency::Nearest if marked(&self.no_event_wait) => {
                 GONE
             }
-            // Work that is gone has no gap before it either.
+            // Removed work has no gap before it either.
             Dependency::Stream | Dependency::Graph if self.is_gone(engine, to) => weight.min(0),
             Dependency::Launch if marked(&self.no_latency) => weight.min(0),
             Dependency::Launch => match &self.launches {
@@ -258,7 +258,7 @@ impl Changes {
         takes + beyond
     }
 
-    /// Whether a point is the start of work that takes no time any more.
+    /// Whether a point is the start of work whose duration is now zero.
     fn is_gone(&self, engine: &Engine, point: usize) -> bool {
         let works = &engine.run.works;
         let (work, is_start) = (point / 2, point.is_multiple_of(2));
@@ -280,7 +280,7 @@ impl Changes {
         })
     }
 
-    /// Host time that is gone between the two points of a dependency.
+    /// Host time removed between the two points of a dependency.
     fn skipped_in(&self, engine: &Engine, edge: usize, to: usize) -> Ns {
         if self.skipped.is_empty() {
             return 0;
@@ -299,7 +299,7 @@ impl Changes {
     }
 }
 
-/// Times in order, without overlaps, with the sum of all before.
+/// Sorted times without overlaps, each with the total before it.
 fn summed(mut times: Vec<(Ns, Ns)>) -> Vec<(Ns, Ns, Ns)> {
     times.sort_unstable();
     let mut merged: Vec<(Ns, Ns, Ns)> = Vec::new();

@@ -1,4 +1,4 @@
-//! The path as a thread of its own in its trace, to be drawn beside everything else.
+//! The path as a separate thread in its trace, to show next to the recorded threads.
 
 use trace::{LinkKind, Process, Region, Source, Thread, Trace};
 
@@ -13,7 +13,7 @@ pub struct PathStep {
     pub end: i64,
     /// What bounds it.
     pub bound: Bound,
-    /// What it is called.
+    /// Its name.
     pub label: Label,
 }
 
@@ -48,7 +48,7 @@ pub fn draw(mut trace: Trace, steps: &[PathStep]) -> Trace {
             ..Region::default()
         });
     }
-    // Launches are linked anew when the tables are put in order.
+    // Launches are linked again when the tables are sorted.
     let links = &trace.links;
     let keep: Vec<bool> = links.kind.iter().map(|&kind| kind != LinkKind::Launch).collect();
     trace.links.retain(|link| keep[link]);

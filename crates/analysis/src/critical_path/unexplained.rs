@@ -1,8 +1,8 @@
-//! Work that starts later than all its known causes: looks for one that is not recorded.
+//! Work that starts later than all its known causes: looks for an unrecorded one.
 //!
-//! The default stream and others wait for each other; kernels of a replayed graph follow each other by edges that no
-//! record shows. Only when asked, any work may follow what ended last before it. Cost: one sort of ends, and a
-//! look-up for each start that nothing explains.
+//! The default stream and other streams wait for each other; kernels of a replayed graph follow edges that no
+//! record shows. On request, any work may follow whatever ended last before it. Cost: one sort of ends, and a
+//! look-up for each unexplained start.
 
 use trace::{ProcessId, Trace};
 
@@ -13,9 +13,9 @@ use super::minimum_times::MinimumTimes;
 use super::rules::Rules;
 use model::work::GpuWork;
 
-/// Ends that are looked at before a start.
+/// How many ends to check before each start.
 const CANDIDATES: usize = 32;
-/// Processes with more lanes are not looked at for the default stream's order.
+/// Processes with more lanes are skipped when looking for default-stream order.
 const MOST_LANES: usize = 64;
 
 pub(super) fn explain(trace: &Trace, works: &GpuWork, least: &MinimumTimes, infer: bool, draft: &mut Draft) {
@@ -69,9 +69,9 @@ pub(super) fn explain(trace: &Trace, works: &GpuWork, least: &MinimumTimes, infe
     }
 }
 
-/// Lanes that wait for the default stream and it for them: those that never ran beside it.
+/// Lanes that are ordered with the default stream: those that never overlap with it.
 struct DefaultStream {
-    /// By lane: the default stream of its process, when it is ordered with it.
+    /// By lane: the default stream of its process, if the lane is ordered with it.
     of_lane: Vec<u32>,
 }
 
@@ -80,7 +80,7 @@ impl DefaultStream {
         let mut of_lane = vec![NONE; works.streams.len()];
         let is_default = |lane: usize| {
             let lane = &works.streams[lane];
-            // torch makes its streams so that they do not wait for the default one.
+            // torch creates streams that do not wait for the default stream.
             let source = lane.process.get().and_then(|process| trace.processes[process].source.get());
             let hip = source.is_none_or(|source| trace.sources[source].format != "torch");
             hip && lane.stream.get().is_some_and(|stream| trace.streams[stream].id == 0)

@@ -1,7 +1,7 @@
-//! The path: from the last point back to whatever made each point as late as it was.
+//! The path: from the last point back to whatever delayed each point.
 //!
-//! Each step covers the time since its cause, so that the segments follow each other without a gap and add up to the
-//! span exactly, whatever the trace holds.
+//! Each step covers the time since its cause, so the segments have no gaps and add up to the span exactly,
+//! whatever the trace contains.
 
 use rayon::prelude::*;
 use trace::{Map, StrId, ThreadId, Trace};
@@ -15,9 +15,9 @@ use model::work::WorkClass;
 /// What bounds a stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Bound {
-    /// A kernel runs.
+    /// A kernel is running.
     Compute,
-    /// A copy runs.
+    /// A copy is running.
     Copy,
     /// A collective moves bytes.
     Communication,
@@ -25,16 +25,16 @@ pub enum Bound {
     Launch,
     /// From the end of work to the start of the next on its stream.
     Queueing,
-    /// The host runs.
+    /// The host is running.
     Host,
-    /// An event or a blocking call is waited for.
+    /// Waiting for an event or in a blocking call.
     Sync,
     /// Nothing recorded explains the wait.
     NotRecorded,
 }
 
 impl Bound {
-    /// All of them in the order of tables.
+    /// All bounds, in table order.
     pub const ALL: [Bound; 8] = [
         Bound::Compute,
         Bound::Copy,
@@ -46,7 +46,7 @@ impl Bound {
         Bound::NotRecorded,
     ];
 
-    /// Its word in tables.
+    /// Its name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Bound::Compute => "compute",
@@ -71,19 +71,19 @@ impl From<WorkClass> for Bound {
     }
 }
 
-/// What a segment is called.
+/// The name of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Label {
-    /// A name of the trace.
+    /// A name in the trace.
     Name(StrId),
-    /// What has no name.
+    /// A stretch without a name in the trace.
     Nameless(Nameless),
 }
 
-/// A stretch that no name of the trace is for. One byte: a path has millions of steps.
+/// A stretch without a name in the trace. One byte: a path has millions of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nameless {
-    /// A thread that does nothing recorded.
+    /// A thread outside any recorded region.
     Unrecorded,
     /// Threads that make no GPU calls.
     Elsewhere,
@@ -91,7 +91,7 @@ pub enum Nameless {
     Before,
     /// A wait that nothing recorded explains.
     Unexplained,
-    /// A call whose name is not recorded.
+    /// A blocking call whose name is not recorded.
     BlockingCall,
 }
 
@@ -109,7 +109,7 @@ impl Nameless {
 }
 
 impl Label {
-    /// The text.
+    /// The label as text.
     pub fn text<'a>(&self, trace: &'a Trace) -> &'a str {
         match self {
             Label::Name(name) => trace.strings.get(*name),
@@ -118,7 +118,7 @@ impl Label {
     }
 }
 
-/// Where a segment is.
+/// Where a segment runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum SegmentLocation {
     /// A stream, as a lane of the run's work.
@@ -135,7 +135,7 @@ pub(super) struct Segment {
     pub bound: Bound,
     pub label: Label,
     pub place: SegmentLocation,
-    /// The work whose own time this is.
+    /// The work that runs in this segment.
     pub work: u32,
 }
 
@@ -147,11 +147,11 @@ impl Segment {
 
 /// The path of a run.
 pub(super) struct Path {
-    /// In time order, without gaps, in chunks: some threads made them.
+    /// In time order, without gaps, in chunks that different threads produced.
     pub chunks: Vec<Vec<Segment>>,
     /// Time on the path by kind of dependency.
     pub by_dependency: [i64; Dependency::ALL.len()],
-    /// The point that the run ends with.
+    /// The last point of the run.
     pub last: usize,
 }
 
@@ -167,9 +167,9 @@ const ELSEWHERE: Label = Label::Nameless(Nameless::Elsewhere);
 const BEFORE: Label = Label::Nameless(Nameless::Before);
 const UNEXPLAINED: Label = Label::Nameless(Nameless::Unexplained);
 
-/// The path whose host time has no names yet.
+/// The path before its host time is named.
 pub(super) struct Walked {
-    /// As they were found: from the end back, steps of the walk that one thread took in turn together.
+    /// From the end backwards; each chunk has the steps that one thread walked.
     chunks: Vec<Vec<Segment>>,
     by_dependency: [i64; Dependency::ALL.len()],
     last: usize,
@@ -179,11 +179,11 @@ pub(super) fn walk(trace: &Trace, run: &Run) -> Path {
     Walked::of(trace, run).path(trace, run)
 }
 
-/// Steps of the walk that one thread takes in turn.
+/// Steps per chunk.
 const STEPS_AT_ONCE: usize = 1 << 14;
 
 impl Walked {
-    /// Follows the path's dependencies one after the other, then finds on several threads what each of them covers.
+    /// Follows the path's dependencies sequentially, then builds their segments in parallel.
     pub fn of(trace: &Trace, run: &Run) -> Self {
         Self::in_chunks(trace, run, STEPS_AT_ONCE)
     }
@@ -194,7 +194,7 @@ impl Walked {
         let last = points.max_by_key(|&point| (graph.time[point], point)).unwrap_or(0);
         let mut first = Walker::new(trace, run, run.span.1);
         first.cover(graph.time[last], Bound::Host, ELSEWHERE, SegmentLocation::Nowhere, NONE);
-        // Dependencies along the path; for each chunk of them the point it starts at and what is covered by then.
+        // Dependencies along the path; for each chunk its first point and the cursor there.
         let (mut edges, mut starts): (Vec<u32>, Vec<(usize, i64)>) = Default::default();
         let (mut point, mut cursor) = (last, first.cursor);
         while graph.binding[point] != NONE {
@@ -246,7 +246,7 @@ impl Walked {
 struct Walker<'a> {
     trace: &'a Trace,
     run: &'a Run,
-    /// Everything after it is on the path already.
+    /// Everything after this time is on the path already.
     cursor: i64,
     segments: Vec<Segment>,
     by_dependency: [i64; Dependency::ALL.len()],
@@ -274,7 +274,7 @@ impl<'a> Walker<'a> {
         let (to_work, from_work) = ((to / 2) as u32, (from / 2) as u32);
         match kind {
             Dependency::Work | Dependency::Transfer => self.work(begin, to_work),
-            // The work that began before runs until this begins.
+            // The earlier work runs until this one begins.
             Dependency::Beside => self.work(begin, from_work),
             Dependency::Arrival | Dependency::Along => self.work(begin, from_work),
             Dependency::Host | Dependency::HandOff => {
@@ -320,7 +320,7 @@ impl<'a> Walker<'a> {
         self.wait(edge, to, bound, Label::Name(name), SegmentLocation::Lane(lane));
     }
 
-    /// A wait, the end of which may be for something that was not recorded.
+    /// A wait; the end of it may be for something unrecorded.
     fn wait(&mut self, edge: usize, to: usize, bound: Bound, label: Label, place: SegmentLocation) {
         let graph = &self.run.graph;
         let (begin, end) = (graph.time[graph.from[edge] as usize], graph.time[to]);
@@ -332,7 +332,7 @@ impl<'a> Walker<'a> {
     }
 }
 
-/// The segments in time order, in chunks, those of the host split by the innermost region that covers them.
+/// The segments in time order, in chunks; host segments are split by the innermost region that covers them.
 fn name_host(trace: &Trace, run: &Run, walked: &Walked) -> Vec<Vec<Segment>> {
     let chunks: Vec<&Vec<Segment>> = walked.chunks.iter().rev().collect();
     let of_chunk = |chunk: &&Vec<Segment>| {
@@ -349,7 +349,7 @@ fn name_host(trace: &Trace, run: &Run, walked: &Walked) -> Vec<Vec<Segment>> {
         false => innermost(trace, &run.profiler, &run.clocks, &wanted),
     };
     let mut named: Vec<Vec<Segment>> = chunks.par_iter().map(|chunk| name_chunk(chunk, &covered)).collect();
-    // A stretch may go on where the next chunk begins.
+    // A stretch may continue in the next chunk.
     let mut before = 0;
     for at in 1..named.len() {
         let (done, rest) = named.split_at_mut(at);
@@ -367,7 +367,7 @@ fn name_host(trace: &Trace, run: &Run, walked: &Walked) -> Vec<Vec<Segment>> {
     named
 }
 
-/// The thread whose regions tell what a segment is.
+/// The thread whose regions name a segment.
 fn on_thread(segment: &Segment) -> Option<ThreadId> {
     match (segment.bound, segment.label, segment.place) {
         (Bound::Host, UNRECORDED, SegmentLocation::Thread(thread)) => Some(thread),
@@ -375,12 +375,12 @@ fn on_thread(segment: &Segment) -> Option<ThreadId> {
     }
 }
 
-/// Whether a segment is host time of a thread, with its name.
+/// Whether a segment is host time on a thread.
 fn on_host(segment: &Segment) -> bool {
     segment.bound == Bound::Host && matches!(segment.place, SegmentLocation::Thread(_))
 }
 
-/// Whether a segment is the same as the one before it.
+/// Whether a segment continues the one before it.
 fn goes_on(last: &Segment, next: &Segment) -> bool {
     last.label == next.label
         && last.bound == Bound::Host
@@ -388,7 +388,7 @@ fn goes_on(last: &Segment, next: &Segment) -> bool {
         && last.end == next.start
 }
 
-/// Segments of a chunk, which are from the end back, in time order and with their names.
+/// The segments of a chunk, which runs backwards, in time order and with their names.
 fn name_chunk(chunk: &[Segment], covered: &Map<ThreadId, Vec<Covered>>) -> Vec<Segment> {
     let mut next: Map<ThreadId, &[Covered]> = Map::default();
     let mut named: Vec<Segment> = Vec::with_capacity(chunk.len() + chunk.len() / 2);
@@ -399,7 +399,7 @@ fn name_chunk(chunk: &[Segment], covered: &Map<ThreadId, Vec<Covered>>) -> Vec<S
             continue;
         };
         let pieces = next.entry(*thread).or_insert_with(|| {
-            // Those before belong to earlier chunks.
+            // Earlier pieces belong to earlier chunks.
             &pieces[pieces.partition_point(|piece| piece.start < segment.start)..]
         });
         while let Some((piece, rest)) = pieces.split_first().filter(|(piece, _)| piece.start < segment.end) {

@@ -1,4 +1,4 @@
-//! What the run would take if some of its work took longer or shorter, by propagating that through the graph.
+//! How long the run would take if some of its work took longer or shorter, by propagation through the graph.
 
 use regex::Regex;
 use thiserror::Error;
@@ -20,10 +20,10 @@ use model::stages::Stage;
 pub struct WhatIf {
     /// As the user wrote it, without the factor.
     pub name: String,
-    /// What its time is multiplied by; of the clock, what the clock is multiplied by.
+    /// The factor for its time; for `clock`, the factor for the clock.
     pub factor: f64,
     target: Target,
-    /// What a module, a stage or the clock is in a run, once that was looked up.
+    /// The module, stage or clock as a subset of the run, once it was looked up.
     part: Option<WorkSubset>,
 }
 
@@ -31,28 +31,28 @@ pub struct WhatIf {
 enum Target {
     Bound(Bound),
     Category(Category),
-    /// Part of a name in any case, and the same text as a regular expression, which counts where no name holds it.
+    /// A case-insensitive part of a name; if no name contains it, the text is used as a regular expression.
     Name {
         part: Regex,
         pattern: Option<Regex>,
     },
-    /// What stands between slashes.
+    /// A pattern between slashes.
     Pattern(Regex),
-    /// Waits of streams for events of others.
+    /// Waits of one stream for events of another.
     EventWaits,
-    /// What a finding would remove, by its key.
+    /// The change that a finding would make, by its key.
     Finding(String),
-    /// Ops with all that belongs to them.
+    /// Ops with all their work.
     Op(OpName),
-    /// Modules with all that belongs to them.
+    /// Modules with all their work.
     Module(OpName),
-    /// A stage with all that belongs to it.
+    /// A stage with all its work.
     Stage(Stage),
-    /// Kernels that are faster at a higher clock.
+    /// Kernels that get faster at a higher clock.
     Clock,
 }
 
-/// A question that cannot be asked.
+/// A question that cannot be answered.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum WhatIfError {
     /// No `=`.
@@ -61,42 +61,42 @@ pub enum WhatIfError {
     /// No usable factor.
     #[error("`{0}` has no factor of at least 0 behind the `=`")]
     Factor(String),
-    /// No regular expression.
+    /// Not a regular expression.
     #[error("`{text}` is not a regular expression: {why}")]
     Pattern {
         /// The name.
         text: String,
-        /// What is wrong with it.
+        /// The parser's message.
         why: String,
     },
-    /// Nothing of that name.
+    /// No kernel, copy or kind of time with this name.
     #[error("no kernel, copy or kind of time is called `{0}`")]
     Unmatched(String),
-    /// No op of that name.
+    /// No op with this name.
     #[error("no op, annotation or range of the host is called `{name}`{close}")]
     Op {
         /// The name.
         name: String,
-        /// Names like it.
+        /// Similar names.
         close: String,
     },
-    /// No module of that name.
+    /// No module with this name.
     #[error("no `nn.Module` of the run is called `{name}`{close}")]
     Module {
         /// The name.
         name: String,
-        /// Names like it, or that there are no modules.
+        /// Similar names, or that there are no modules.
         close: String,
     },
     /// No such stage.
-    #[error("nothing in the run is of the stage `{name}`; there are {stages}")]
+    #[error("the run has no stage `{name}`; it has {stages}")]
     Stage {
         /// The name.
         name: String,
-        /// What there is.
+        /// The stages of the run.
         stages: String,
     },
-    /// Nothing is known to be faster at a higher clock.
+    /// No kernel is known to get faster at a higher clock.
     #[error("no kernel of the run is known to be faster at a higher clock")]
     Clock,
     /// No such finding.
@@ -105,7 +105,7 @@ pub enum WhatIfError {
 }
 
 impl WhatIfError {
-    /// No op of that name, and those that are close to it.
+    /// The error for an unknown op, with similar names.
     pub(super) fn no_op(name: &str, close: &[String]) -> Self {
         let close = match close {
             [] => String::new(),
@@ -114,7 +114,7 @@ impl WhatIfError {
         Self::Op { name: name.into(), close }
     }
 
-    /// No module of that name, and those that are close to it.
+    /// The error for an unknown module, with similar names.
     pub(super) fn no_module(shown: &str, classes: &[&str]) -> Self {
         let name = shown.trim_start_matches("module:");
         let close = match (expr::names::nearest(name, classes, 3), classes) {
@@ -188,27 +188,27 @@ impl std::str::FromStr for WhatIf {
 }
 
 impl WhatIf {
-    /// Whether it asks what a finding would remove.
+    /// Whether it asks about a finding.
     pub fn is_about_a_finding(&self) -> bool {
         matches!(self.target, Target::Finding(_))
     }
 
-    /// Whether it is about modules, which Python frames tell.
+    /// Whether it is about modules, which needs Python frames.
     pub fn is_about_a_module(&self) -> bool {
         matches!(self.target, Target::Module(_))
     }
 
-    /// Whether it is about the clock, which shapes and counters tell whom it makes faster.
+    /// Whether it is about the clock, which needs shapes or counters to see which kernels depend on it.
     pub fn is_about_the_clock(&self) -> bool {
         matches!(self.target, Target::Clock)
     }
 
-    /// Whether the trace alone answers it: other questions need what the run means.
+    /// Whether the trace alone answers it; other questions need the run's model.
     pub fn is_about_the_trace_alone(&self) -> bool {
         !matches!(self.target, Target::Finding(_) | Target::Module(_) | Target::Stage(_) | Target::Clock)
     }
 
-    /// Looks up what a module, a stage or the clock is in a run; other questions need none.
+    /// Finds the work of a module, a stage or the clock in a run; other questions do not need this.
     pub fn look_up(&mut self, run: &model::Run) -> Result<(), WhatIfError> {
         self.part = match &self.target {
             Target::Module(module) => Some(WorkSubset::of_module(run, module, &self.name)?),
@@ -219,7 +219,7 @@ impl WhatIf {
         Ok(())
     }
 
-    /// Whether it changes more than the time that work takes.
+    /// Whether it changes more than the duration of work.
     pub(super) fn is_a_scenario(&self) -> bool {
         matches!(
             self.target,
@@ -232,7 +232,7 @@ impl WhatIf {
         )
     }
 
-    /// What such a question saves; a factor between 0 and 1 leaves that share of it.
+    /// What such a question saves; a factor between 0 and 1 leaves that share of the time.
     pub(super) fn saving(
         &self,
         engine: &Engine,
@@ -264,9 +264,9 @@ impl WhatIf {
     }
 }
 
-/// What each dependency's time is multiplied by.
+/// The factors for the time of dependencies.
 pub(super) struct Factors {
-    /// By piece of work; empty where none is scaled.
+    /// By piece of work; empty if none is scaled.
     work: Vec<f64>,
     launch: f64,
     queueing: f64,
@@ -279,7 +279,7 @@ impl Factors {
         Self { work: Vec::new(), launch: 1.0, queueing: 1.0, host: 1.0, sync: 1.0 }
     }
 
-    /// Adds what a question asks; fails when it is about nothing in the run.
+    /// Adds a question; fails if it matches nothing in the run.
     pub fn add(
         &mut self,
         trace: &Trace,
@@ -346,12 +346,12 @@ impl Factors {
         if any { Ok(()) } else { Err(WhatIfError::Unmatched(what_if.name.clone())) }
     }
 
-    /// The last moment of the run with these factors.
+    /// The end of the run with these factors.
     pub fn end(&self, run: &Run, buffer: &mut Vec<i64>) -> i64 {
         let graph = &run.graph;
         let of_work = |point: usize| self.work.get(point / 2).copied().unwrap_or(1.0);
         graph.propagate_into(buffer, |edge, to| {
-            // What waits for something that was not recorded waits as long whatever else is faster.
+            // A wait for something unrecorded stays as long as it was.
             let beyond = run.not_recorded.of_edge(edge);
             let weight = graph.weight[edge] - beyond;
             let takes = match graph.kind[edge] {
@@ -374,7 +374,7 @@ impl Factors {
     }
 }
 
-/// A time at a factor.
+/// A time multiplied by a factor.
 pub(super) fn scaled(weight: i64, factor: f64) -> i64 {
     if factor == 1.0 { weight } else { (weight as f64 * factor).round() as i64 }
 }
@@ -396,7 +396,7 @@ mod tests {
         for wrong in ["gemm=-1", "gemm=fast", "gemm=inf", "gemm="] {
             assert_eq!(ask(wrong).unwrap_err(), WhatIfError::Factor(wrong.into()));
         }
-        // A name pasted from a table is a name, whatever brackets it has.
+        // A name pasted from a table counts as a name, brackets and all.
         assert!(matches!(ask("a(b<int>[4]=1").unwrap().target, Target::Name { pattern: None, .. }));
         assert!(matches!(ask("/a(/=1").unwrap_err(), WhatIfError::Pattern { .. }));
         assert!(matches!(ask("op:aten::mm=0").unwrap().target, Target::Op(OpName::Text { .. })));

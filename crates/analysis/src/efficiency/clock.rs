@@ -1,5 +1,5 @@
-//! The clock that a GPU ran at: from cycles that were counted with a dispatch, or from samples while the GPU worked.
-//! A clock that the GPU cannot have is counted and not used.
+//! The clock that a GPU ran at: from cycles counted with a dispatch, or from samples while the GPU worked. A
+//! clock that the GPU cannot reach is counted and not used.
 
 use std::sync::LazyLock;
 
@@ -9,48 +9,48 @@ use trace::{AgentId, Map, Ns, StrId, Trace};
 
 use crate::occupancy::cycles_of;
 
-/// Above the highest clock by more than readings differ.
+/// Readings may exceed the highest clock by this factor.
 const MARGIN: f64 = 1.05;
-/// No kernel runs at a lower clock; a sample below it is of an idle or a sleeping GPU.
+/// No kernel runs at a lower clock; a sample below it is from an idle or sleeping GPU.
 const SLOWEST_MHZ: f64 = 100.0;
-/// Counters also see a dispatch start and end, for up to 20 µs: shorter kernels than this would seem to run faster than they do.
+/// Counters include up to 20 µs of dispatch start and end, which would inflate the clock of shorter kernels.
 const COUNTED_NS: Ns = 400_000;
-/// A sample this long after the last work still has its clock.
+/// A sample this long after the last work still shows its clock.
 const STILL_BUSY_NS: Ns = 1_000_000;
-/// A sample says nothing about work that is further away.
+/// A sample says nothing about work further away than this.
 const NEAR_NS: Ns = 1_000_000_000;
 
-/// Where clocks come from, and which were not used.
+/// Where clocks come from, and what was rejected.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ClockEvidence {
-    /// Peak of the GPU, where known.
+    /// Peak clock of the GPU, if known.
     pub peak_mhz: Option<f64>,
     /// Samples that were used.
     pub samples: usize,
     /// Dispatches whose own cycles were used.
     pub dispatches: usize,
-    /// Samples and dispatches with a clock that the GPU cannot have.
+    /// Samples and dispatches with a clock that the GPU cannot reach.
     pub impossible: usize,
-    /// The highest of those.
+    /// The highest impossible clock.
     pub impossible_mhz: f64,
-    /// Mean clock of the kernels for which one is known, by time.
+    /// Time-weighted mean clock of the kernels for which one is known.
     pub mean_mhz: Option<f64>,
 }
 
 /// Clocks of the kernels of a trace.
 pub(super) struct Clocks {
     peak_mhz: f64,
-    /// Share of the peak by kernel, where its cycles were counted.
+    /// Share of the peak by kernel, if its cycles were counted.
     counted: Vec<f64>,
     /// Sorted samples by GPU, as shares of the peak.
     samples: Map<AgentId, Vec<(Ns, f64)>>,
     pub evidence: ClockEvidence,
-    /// Time, and time times share of the peak, of the kernels with a known clock.
+    /// Kernels with a known clock: their time, and their time weighted by share of the peak.
     seen: (f64, f64),
 }
 
 impl Clocks {
-    /// None where the peak clock is not known.
+    /// `None` if the peak clock is not known.
     pub fn of(trace: &Trace, peak_mhz: Option<f64>, dies: Option<u32>) -> Option<Self> {
         let peak_mhz = peak_mhz.filter(|mhz| *mhz > 0.0)?;
         let evidence = ClockEvidence { peak_mhz: Some(peak_mhz), ..ClockEvidence::default() };
@@ -95,7 +95,7 @@ impl Clocks {
         }
     }
 
-    /// A clock as a share of the peak, unless it is none that a working GPU can have.
+    /// A clock as a share of the peak; `None` if a working GPU cannot have it.
     fn possible(&mut self, mhz: f64) -> Option<f64> {
         if mhz > MARGIN * self.peak_mhz {
             self.evidence.impossible += 1;
@@ -133,7 +133,7 @@ impl Clocks {
         Some(share)
     }
 
-    /// What it all rests on.
+    /// The evidence behind the clocks.
     pub fn finish(mut self) -> ClockEvidence {
         let (time, weighed) = self.seen;
         self.evidence.mean_mhz = (time > 0.0).then(|| weighed / time * self.peak_mhz);
@@ -164,7 +164,7 @@ struct ClockNames {
 static NAMES: LazyLock<Result<ClockNames, String>> =
     LazyLock::new(|| formats::tables::built_in(include_str!("../../rules/clocks.toml")));
 
-/// What to multiply a sample's value by to get MHz; nothing where it is no engine clock.
+/// The factor from a sample's value to MHz; `None` if it is not an engine clock.
 pub fn engine_clock_mhz(name: &str, unit: &str) -> Option<f64> {
     let name = name.to_ascii_lowercase();
     let rule = NAMES.as_ref().ok()?.clock.iter().find(|rule| rule.names.contains(&name))?;

@@ -1,10 +1,10 @@
-//! Which row each busy nanosecond of a GPU is charged to: computation before communication before copies, and of rows of one
-//! kind that run together the one that started first.
+//! Which row each busy nanosecond of a GPU is charged to: computation before communication before copies, and
+//! among overlapping rows of one kind the one that started first.
 
 use model::lanes::{Bucket, GpuRow};
 use trace::Ns;
 
-/// By row: the time that is charged to it. The sum is the time with any work.
+/// The time charged to each row. The sum is the time with any work.
 pub(super) fn charged(rows: &[GpuRow]) -> Vec<Ns> {
     let mut charged = vec![0; rows.len()];
     let mut covered: Vec<(Ns, Ns)> = Vec::new();
@@ -14,7 +14,7 @@ pub(super) fn charged(rows: &[GpuRow]) -> Vec<Ns> {
     charged
 }
 
-/// Charges the rows of one kind what is not covered yet; returns what is covered then.
+/// Charges uncovered time to the rows of one kind; returns the covered time including theirs.
 fn charge(rows: &[GpuRow], bucket: Bucket, covered: Vec<(Ns, Ns)>, charged: &mut [Ns]) -> Vec<(Ns, Ns)> {
     let mut own: Vec<(Ns, Ns)> = Vec::new();
     let mut reached = Ns::MIN;
@@ -25,7 +25,7 @@ fn charge(rows: &[GpuRow], bucket: Bucket, covered: Vec<(Ns, Ns)>, charged: &mut
             continue;
         }
         reached = to;
-        // What was covered before this row covers nothing of a later one.
+        // Time covered before this row does not overlap any later row.
         while covered.get(at).is_some_and(|one| one.1 <= from) {
             at += 1;
         }
@@ -39,7 +39,7 @@ fn charge(rows: &[GpuRow], bucket: Bucket, covered: Vec<(Ns, Ns)>, charged: &mut
     union(covered, own)
 }
 
-/// The union of two sets of intervals in order.
+/// The union of two sets of sorted intervals.
 fn union(a: Vec<(Ns, Ns)>, b: Vec<(Ns, Ns)>) -> Vec<(Ns, Ns)> {
     if a.is_empty() || b.is_empty() {
         return if a.is_empty() { b } else { a };

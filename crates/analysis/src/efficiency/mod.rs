@@ -1,4 +1,4 @@
-//! `efficiency`: from the peak of the machine down to what was reached, exactly: the parts add up to the span, to the nanosecond.
+//! `efficiency`: from the machine's peak down to what was reached; the parts add up to the span exactly.
 //!
 //! ```text
 //! GPU work ─► charged time per row ─┬► clock ─► quantisation ─► work at peak ─► below the roof that binds
@@ -6,9 +6,10 @@
 //! idle accounts ────────────────────► launch · host · idle
 //! ```
 //!
-//! Every busy nanosecond is charged to one row (`exposed`). Computation is then split: what a higher clock would save (kernels
-//! that memory bounds do not gain), what whole tiles and rounds cost (`quantised`), what the work takes at the peak, and the
-//! rest, which is lost under the roof that binds. Kernels whose work nothing tells are `not measured`.
+//! Every busy nanosecond is charged to one row (`exposed`). Computation is then split: what a higher clock
+//! would save (memory-bound kernels gain nothing), the cost of whole tiles and rounds (`quantised`), what the
+//! work takes at the peak, and the rest, lost under the roof that binds. Kernels with unknown work count as
+//! `not measured`.
 //!
 //! Cost: the idle accounts and one pass over the GPU's rows.
 
@@ -37,7 +38,7 @@ pub use part::{Parts, WaterfallStep};
 pub use present::{EFFICIENCY, present, waterfall};
 pub use result::{Efficiency, GpuEfficiency, KernelEfficiency, StageEfficiency, StepEfficiency, Unmeasured};
 
-/// What traces must be read with.
+/// What to read from a trace for the efficiency analysis.
 pub fn efficiency_needs() -> Needs {
     let explained = crate::explain::explain_needs();
     let roofs = roofline_needs();
@@ -56,7 +57,7 @@ pub fn compute(run: &Run, accounts: &IdleAccounts, options: &RooflineOptions) ->
     compute_under(run, accounts, &Standings::of(run, options))
 }
 
-/// The same for a run whose dispatches were put under their roofs already.
+/// [`compute`] for a run whose dispatches are already placed under their roofs.
 pub fn compute_under(run: &Run, accounts: &IdleAccounts, standings: &Standings) -> Efficiency {
     let mut splitter = Splitter::new(run, standings);
     let mut sums = Sums::default();
@@ -101,7 +102,7 @@ pub fn compute_under(run: &Run, accounts: &IdleAccounts, standings: &Standings) 
     }
 }
 
-/// Why the GPU was idle, in the words of the waterfall.
+/// The waterfall step for the cause of a gap.
 fn part_of(piece: &Piece) -> WaterfallStep {
     match piece.cause {
         Cause::Launching | Cause::StartingQueuedWork => WaterfallStep::Launch,
@@ -112,13 +113,13 @@ fn part_of(piece: &Piece) -> WaterfallStep {
     }
 }
 
-/// Splits the time that is charged to a row.
+/// Splits the time charged to a row.
 struct Splitter<'a> {
     run: &'a Run<'a>,
     standings: &'a Standings,
     clocks: Option<Clocks>,
     quantised: Quantised,
-    /// Time that cannot be split, by why.
+    /// Time that cannot be split, by reason.
     unmeasured: Map<Unplaced, (usize, Ns)>,
 }
 
@@ -145,7 +146,7 @@ impl<'a> Splitter<'a> {
         parts
     }
 
-    /// A kernel: clock, quantisation, work at peak, and what is left under its roof.
+    /// A kernel: clock, quantisation, work at peak, and the rest under its roof.
     fn split_kernel(
         &mut self,
         kernel: usize,
@@ -167,7 +168,7 @@ impl<'a> Splitter<'a> {
         if let Some(share) = clock.filter(|_| scales) {
             take(parts, WaterfallStep::Clock, charged as f64 * (1.0 - share), &mut left);
         }
-        // Work that ran beside other work counts as far as it was charged.
+        // Work that overlapped with other work counts up to the time charged to it.
         let at_peak =
             standing.map_or(0.0, |standing| standing.of_roof * (time.1 - time.0) as f64).min(left as f64);
         if scales {
@@ -217,7 +218,7 @@ impl<'a> Splitter<'a> {
     }
 }
 
-/// XCCs of the GPU, over which cycles are added up.
+/// XCCs of the GPU, over which cycles are summed.
 fn dies(trace: &Trace) -> Option<u32> {
     let agent = trace.kernels.agent.iter().find_map(|agent| trace.agents.get(agent.get()?))?;
     let arch = hw::arch::find(trace.strings.get(agent.name))?;
@@ -233,7 +234,7 @@ struct Sums {
     outside: Parts,
 }
 
-/// The stage of time before the first and after the last work.
+/// Name of the time before the first and after the last work.
 const OUTSIDE: &str = "before and after the run";
 
 impl Sums {

@@ -2,10 +2,10 @@
 
 use trace::Ns;
 
-/// A part of the time of a GPU.
+/// A part of a GPU's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum WaterfallStep {
-    /// What the work takes at the peak of the machine.
+    /// What the work takes at the machine's peak.
     AtPeak,
     /// The GPU ran below its peak clock.
     Clock,
@@ -15,7 +15,7 @@ pub enum WaterfallStep {
     Compute,
     /// Memory moved less than it can.
     Memory,
-    /// Kernels of which the work is not known.
+    /// Kernels whose work is not known.
     NotMeasured,
     /// Communication that no computation hides.
     Communication,
@@ -25,12 +25,12 @@ pub enum WaterfallStep {
     Launch,
     /// The GPU waited for the host to do something else.
     Host,
-    /// The GPU had nothing to do for another reason.
+    /// The GPU was idle for another reason.
     Idle,
 }
 
 impl WaterfallStep {
-    /// All, from the peak down.
+    /// All parts, from the peak down.
     pub const ALL: [WaterfallStep; 11] = [
         WaterfallStep::AtPeak,
         WaterfallStep::Clock,
@@ -45,7 +45,7 @@ impl WaterfallStep {
         WaterfallStep::Idle,
     ];
 
-    /// Its words in tables.
+    /// Its name in tables.
     pub fn name(self) -> &'static str {
         match self {
             WaterfallStep::AtPeak => "work at peak",

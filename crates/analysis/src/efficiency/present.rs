@@ -13,7 +13,7 @@ use stats::percent;
 /// Name of the main table and of its chart.
 pub const EFFICIENCY: &str = "efficiency";
 
-/// All of it as a report; tables without rows are left out.
+/// The whole report; tables without rows are left out.
 pub fn present(trace: &Trace, efficiency: &Efficiency) -> Report {
     let mut report = base::report("efficiency", trace);
     report.tables = vec![
@@ -32,7 +32,7 @@ pub fn present(trace: &Trace, efficiency: &Efficiency) -> Report {
     report
 }
 
-/// What each part stands for.
+/// What each part means.
 fn meaning(part: WaterfallStep) -> &'static str {
     match part {
         WaterfallStep::AtPeak => "what the work takes at the GPU's peak rates",
@@ -49,7 +49,7 @@ fn meaning(part: WaterfallStep) -> &'static str {
     }
 }
 
-/// `efficiency`: the parts of all GPUs together, which add up to their spans.
+/// The table `efficiency`: the parts of all GPUs together, which add up to their spans.
 pub fn waterfall(efficiency: &Efficiency) -> Table {
     let columns = vec![
         Column::text("part").key(),
@@ -72,7 +72,7 @@ pub fn waterfall(efficiency: &Efficiency) -> Table {
     table
 }
 
-/// A column of which nothing is known is left to JSON and CSV: the main table says why.
+/// A column without any known value appears only in JSON and CSV: the main table says why.
 fn part_columns(efficiency: &Efficiency) -> Vec<Column> {
     let column = |part: WaterfallStep| {
         let column = Column::int(part.key(), Unit::Ns);

@@ -1,12 +1,12 @@
 //! Tile and wave quantisation: work that is only done because tiles and rounds of workgroups are whole.
 //!
-//! A workgroup computes a whole tile, so tiles reach beyond the result. The compute unit with the most workgroups ends last, so
-//! a GPU with 304 of them takes as long for 305 workgroups as for 608.
+//! A workgroup computes a whole tile, so tiles extend beyond the result. The compute unit with the most
+//! workgroups ends last, so a GPU with 304 of them takes as long for 305 workgroups as for 608.
 
 use model::names::gemm;
 use trace::{LaunchShape, Map, StrId, Strings};
 
-/// Shares that are lost, by kernel and launch.
+/// The shares of time lost, by kernel and launch.
 pub(super) struct Quantised {
     compute_units: Option<f64>,
     tiles: Map<StrId, Option<[f64; 2]>>,
@@ -20,7 +20,7 @@ impl Quantised {
         }
     }
 
-    /// The share of a kernel's time that is lost to whole tiles and whole rounds; nothing where neither is known.
+    /// The share of a kernel's time lost to whole tiles and whole rounds; `None` if neither is known.
     pub fn lost(
         &mut self,
         strings: &Strings,
@@ -30,7 +30,7 @@ impl Quantised {
     ) -> Option<f64> {
         let tile = *self.tiles.entry(name).or_insert_with(|| {
             let facts = gemm(strings.get(name))?;
-            // Workgroups that share a tile's depth have other rounds; their tiles are as whole.
+            // Split-K changes the number of rounds, not the waste per tile.
             facts.tile.map(|[rows, columns, _]| [f64::from(rows), f64::from(columns)])
         });
         let kept_of_tiles = product.zip(tile).map(|(product, tile)| kept_of_tiles(product, tile));
@@ -45,7 +45,7 @@ impl Quantised {
     }
 }
 
-/// The part of all tiles that the result fills. Libraries swap rows and columns: the way that wastes less is taken.
+/// The share of all tiles that the result fills. Libraries swap rows and columns: take whichever wastes less.
 fn kept_of_tiles([rows, columns]: [f64; 2], tile: [f64; 2]) -> f64 {
     let kept = |rows: f64, columns: f64| {
         let whole = (rows / tile[0]).ceil() * tile[0] * (columns / tile[1]).ceil() * tile[1];
@@ -54,7 +54,7 @@ fn kept_of_tiles([rows, columns]: [f64; 2], tile: [f64; 2]) -> f64 {
     kept(rows, columns).max(kept(columns, rows))
 }
 
-/// The part of all rounds that workgroups fill.
+/// The share of all rounds that workgroups fill.
 fn kept_of_rounds(groups: f64, units: f64) -> f64 {
     if groups > 0.0 { groups / ((groups / units).ceil() * units) } else { 1.0 }
 }
@@ -81,7 +81,7 @@ mod tests {
     fn tiles_reach_beyond_the_result() {
         assert_eq!(kept_of_tiles([256.0, 512.0], [128.0, 256.0]), 1.0);
         assert_eq!(kept_of_tiles([129.0, 256.0], [128.0, 256.0]), 129.0 / 256.0);
-        // Rows and columns swapped fit, so nothing is lost.
+        // With rows and columns swapped the tiles fit, so nothing is lost.
         assert_eq!(kept_of_tiles([256.0, 128.0], [128.0, 256.0]), 1.0);
     }
 

@@ -1,4 +1,4 @@
-//! What `efficiency` finds, as figures.
+//! The results of `efficiency` as figures.
 
 use report::Note;
 use trace::{AgentId, Map, Ns};
@@ -7,29 +7,29 @@ use super::clock::ClockEvidence;
 use super::part::{Parts, WaterfallStep};
 use crate::roofline::{Unplaced, Without};
 
-/// How the time of a run splits from the peak down.
+/// How the time of a run splits up, from the peak down.
 #[derive(Clone, Debug, Default)]
 pub struct Efficiency {
     /// Each GPU; its parts add up to its span.
     pub gpus: Vec<GpuEfficiency>,
-    /// Each step; all of them add up to the spans.
+    /// Each step; they add up to the spans.
     pub steps: Vec<StepEfficiency>,
-    /// Each stage; all of them add up to the spans.
+    /// Each stage; they add up to the spans.
     pub stages: Vec<StageEfficiency>,
-    /// Each kernel and copy with the gaps before it; all of them add up to the spans.
+    /// Each kernel and copy with the gaps before it; they add up to the spans.
     pub kernels: Vec<KernelEfficiency>,
     /// Why kernels are not measured, and what to collect.
     pub unmeasured: Vec<Unmeasured>,
-    /// What is known of the clock.
+    /// Where the clock comes from.
     pub clock: ClockEvidence,
-    /// The GPU whose peaks were used; empty where it is not known.
+    /// The GPU whose peaks were used; empty if unknown.
     pub device: String,
-    /// What could not be found out.
+    /// What is not known about the GPU.
     pub notes: Vec<Note>,
 }
 
 impl Efficiency {
-    /// All GPUs together.
+    /// The sum over all GPUs.
     pub fn total(&self) -> Parts {
         self.gpus.iter().fold(Parts::default(), |mut all, gpu| {
             all.add_all(&gpu.parts);
@@ -37,12 +37,12 @@ impl Efficiency {
         })
     }
 
-    /// Why a part is not known, where it is not; its time is then in other parts.
+    /// Why a part is not known, if it is not; its time is then included in other parts.
     pub fn not_known(&self, part: WaterfallStep) -> Option<&'static str> {
         self.not_known_of(&self.total(), part)
     }
 
-    /// The same, where the total of all GPUs is at hand.
+    /// [`Self::not_known`] for a caller that already has the total.
     pub(super) fn not_known_of(&self, all: &Parts, part: WaterfallStep) -> Option<&'static str> {
         let under_roofs = [WaterfallStep::AtPeak, WaterfallStep::Compute, WaterfallStep::Memory];
         let nothing_placed =
@@ -60,11 +60,11 @@ impl Efficiency {
 /// The time of one GPU.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GpuEfficiency {
-    /// The rank, where the input tells.
+    /// The rank, if the input records it.
     pub rank: Option<u32>,
     /// The GPU.
     pub agent: AgentId,
-    /// First to last GPU work over all GPUs on this clock.
+    /// First to last GPU work over all GPUs that share this clock.
     pub span: (Ns, Ns),
     /// Its time by part.
     pub parts: Parts,
@@ -73,7 +73,7 @@ pub struct GpuEfficiency {
 /// GPU time of one step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepEfficiency {
-    /// Its number; none for work outside steps.
+    /// Its number; `None` for work outside steps.
     pub number: Option<u32>,
     /// Its time by part.
     pub parts: Parts,
@@ -93,26 +93,26 @@ pub struct StageEfficiency {
 pub struct KernelEfficiency {
     /// Name as the trace has it.
     pub name: String,
-    /// Dispatches that are charged any time.
+    /// Dispatches with any charged time.
     pub calls: usize,
-    /// Its time by part, gaps before it included.
+    /// Its time by part, including gaps before it.
     pub parts: Parts,
 }
 
-/// GPU time that cannot be split, and what would split it.
+/// GPU time that cannot be split, and what to collect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmeasured {
-    /// Why.
+    /// Why it cannot be split.
     pub why: &'static str,
     /// Dispatches.
     pub calls: usize,
-    /// Their time.
+    /// Their GPU time.
     pub total_ns: Ns,
     /// What to collect.
     pub collect: &'static str,
 }
 
-/// By why, the most time first.
+/// Sorted by time, longest first.
 pub(super) fn unmeasured(sums: Map<Unplaced, (usize, Ns)>) -> Vec<Unmeasured> {
     let mut all: Vec<(Unplaced, (usize, Ns))> = sums.into_iter().filter(|(_, sum)| sum.1 > 0).collect();
     all.sort_by_key(|&(why, (_, ns))| (std::cmp::Reverse(ns), why));

@@ -1,4 +1,4 @@
-//! What the rules judge from: the GPUs with their work and idle time, and the run as a graph to ask what changes save.
+//! The input of the rules: the GPUs with their work and idle time, and the run as a graph to predict savings.
 
 use std::cell::{OnceCell, RefCell};
 
@@ -12,10 +12,10 @@ use crate::overlap::{Overlap, overlap};
 use model::Run;
 use model::lanes::Bucket;
 
-/// Characters of a key behind the rule.
+/// Longest key, not counting the rule.
 const LONGEST_KEY: usize = 60;
 
-/// A run as the rules see it.
+/// A run from the rules' point of view.
 pub(super) struct Facts<'a> {
     pub context: &'a Run<'a>,
     pub limits: &'static Thresholds,
@@ -27,7 +27,7 @@ pub(super) struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// `engine` is the run as a graph, where it was built already.
+    /// `engine` is the run as a graph, if it was built already.
     pub fn of(context: &'a Run<'a>, accounts: IdleAccounts, engine: Option<Option<Engine<'a>>>) -> Self {
         Self {
             context,
@@ -40,17 +40,17 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The accounts, the scenarios of all findings and the run as a graph, when the rules are done.
+    /// The accounts, the scenarios of all findings and the run as a graph, after the rules have run.
     pub fn finish(self) -> (IdleAccounts, Vec<(String, Scenario)>, Option<Engine<'a>>) {
         (IdleAccounts { gpus: self.gpus }, self.scenarios.into_inner(), self.engine.into_inner().flatten())
     }
 
-    /// The run as a graph that changes can be propagated through; built once.
+    /// The run as a graph for propagating changes; built once.
     pub fn engine(&self) -> Option<&Engine<'a>> {
         self.engine.get_or_init(|| Engine::of(self.context.trace, &self.context.classes)).as_ref()
     }
 
-    /// A key that no other finding has.
+    /// A unique key for a finding.
     pub fn key(&self, rule: &str, about: &str) -> String {
         let mut words: String = about
             .chars()
@@ -67,19 +67,19 @@ impl<'a> Facts<'a> {
         std::iter::once(key.clone()).chain(numbered).find(|key| !known(key)).unwrap_or(key)
     }
 
-    /// Keeps what a finding would change, for questions about it.
+    /// Keeps the change that a finding proposes, for later what-if questions.
     pub fn remember(&self, key: &str, scenario: Scenario) {
         self.scenarios.borrow_mut().push((key.to_string(), scenario));
     }
 
-    /// Takes the call that launched a row out of a scenario's run.
+    /// Removes the call that launched a row from a scenario.
     pub fn skip_launch(&self, scenario: &mut Scenario, row: RowRef) {
         if let Some(launch) = self.context.launch_of(row) {
             self.skip_call(scenario, launch);
         }
     }
 
-    /// Takes all calls of a name out of a scenario's run.
+    /// Removes all calls with this name from a scenario.
     pub fn skip_calls(&self, scenario: &mut Scenario, name: StrId) {
         let regions = &self.trace().regions;
         (0..regions.len())
@@ -87,7 +87,7 @@ impl<'a> Facts<'a> {
             .for_each(|row| self.skip_call(scenario, row));
     }
 
-    /// Lets the copies of all calls of a name start with their call: a call that waits first stages pageable memory.
+    /// Lets the copies of all calls with this name start with their call, without staging memory first.
     pub fn start_with_calls(&self, scenario: &mut Scenario, name: StrId) {
         let trace = self.trace();
         for row in (0..trace.memory_copies.len()).map(|row| RowRef::new(Table::MemoryCopies, row)) {
@@ -104,7 +104,7 @@ impl<'a> Facts<'a> {
         scenario.host_skips(process, thread, regions.start[region], regions.end[region]);
     }
 
-    /// Takes the host time of a piece out of a scenario's run.
+    /// Removes the host time of a piece from a scenario.
     pub fn skip(&self, scenario: &mut Scenario, piece: &Piece) {
         let regions = &self.trace().regions;
         if let Some(launch) = self.context.launch_of(piece.next) {
@@ -112,12 +112,12 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// What the fusion analysis says, asked for once.
+    /// The result of the fusion analysis, computed once.
     pub fn fusions(&self) -> &Fuse {
         self.fusions.get_or_init(|| fuse(self.context))
     }
 
-    /// What the overlap analysis says, asked for once.
+    /// The result of the overlap analysis, computed once.
     pub fn overlap(&self) -> &Overlap {
         self.overlap.get_or_init(|| overlap(self.context))
     }
@@ -126,12 +126,12 @@ impl<'a> Facts<'a> {
         self.context.trace
     }
 
-    /// Whether the trace tells what the host did.
+    /// Whether the trace records what the host did.
     pub fn has_host_calls(&self) -> bool {
         self.gpus.iter().any(GpuAccount::is_linked)
     }
 
-    /// The longest time of any GPU, which shares are of where no single GPU is meant.
+    /// The longest span of any GPU, the base of shares that are not about one GPU.
     pub fn total(&self) -> i64 {
         self.gpus.iter().map(GpuAccount::total).max().unwrap_or(0)
     }
@@ -140,14 +140,14 @@ impl<'a> Facts<'a> {
         self.context.trace.strings.get(name)
     }
 
-    /// Name, bytes, and whether host memory is one end, of a copy.
+    /// Name and bytes of a copy; `None` for other work.
     pub fn copy(&self, row: RowRef) -> Option<(StrId, Option<i64>)> {
         let copies = &self.trace().memory_copies;
         let i = row.row_of(Table::MemoryCopies)?;
         (copies.kind[i] == trace::CopyKind::Copy).then(|| (copies.name[i], copies.bytes[i].get()))
     }
 
-    /// Every copy of a GPU with the part of its time that no kernel runs beside it: (name, bytes, row, exposed).
+    /// Every copy of a GPU, with the part of its time that no kernel overlaps.
     pub fn copies(&self, gpu: &GpuAccount) -> Vec<Copy> {
         let kernels = merged(gpu.rows.iter().filter(|row| row.work.bucket != Bucket::Memcpy));
         let mut from = 0;
@@ -173,14 +173,14 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// A copy and how much of it is alone.
+/// A copy, and how much of it is exposed.
 pub(super) struct Copy {
     pub row: RowRef,
     pub name: StrId,
     pub bytes: Option<i64>,
     pub start: i64,
     pub end: i64,
-    /// Time without a kernel beside it.
+    /// Time not overlapped by a kernel.
     pub exposed: i64,
 }
 
@@ -189,7 +189,7 @@ impl Copy {
         self.end - self.start
     }
 
-    /// 10⁹ bytes a second.
+    /// Bandwidth in 10⁹ bytes per second.
     pub fn gbps(&self) -> Option<f64> {
         let bytes = self.bytes.filter(|&bytes| bytes > 0)?;
         (self.end > self.start).then(|| bytes as f64 / self.duration() as f64)
@@ -202,23 +202,23 @@ pub(super) struct Tally {
     sums: Map<(StrId, usize), Sum>,
 }
 
-/// What one name costs on one GPU.
+/// The cost of one name on one GPU.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sum {
     pub name: StrId,
     pub gpu: usize,
     pub calls: usize,
-    /// What could be won.
+    /// The possible gain.
     pub gain: i64,
     /// First start and last end.
     pub first: i64,
     pub last: i64,
-    /// The costliest one.
+    /// The most costly instance.
     pub worst: (i64, i64),
     pub worst_gain: i64,
 }
 
-/// What all names cost on one GPU.
+/// The cost of all names on one GPU.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Total {
     pub gpu: usize,
@@ -227,11 +227,11 @@ pub(super) struct Total {
 }
 
 impl Tally {
-    /// Idle time of one cause, by place.
+    /// Idle time with one cause, by place.
     pub fn of_idle(facts: &Facts, cause: Cause) -> Self {
         let mut tally = Self::default();
         for (number, gpu) in facts.gpus.iter().enumerate() {
-            // Work that was launched before waits for something unknown, not for the host.
+            // Work launched before the gap waits for something unknown, not for the host.
             let is_known = |piece: &&Piece| {
                 cause != Cause::NotRecorded
                     || facts
@@ -246,7 +246,7 @@ impl Tally {
         tally
     }
 
-    /// All names of the GPU where they cost most together, the largest first.
+    /// All names on the GPU where their total cost is largest, largest first.
     pub fn of_worst_gpu(&self) -> Option<(Total, Vec<Sum>)> {
         let mut totals: Map<usize, i64> = Map::default();
         self.sums.values().for_each(|sum| *totals.entry(sum.gpu).or_default() += sum.gain);
@@ -277,7 +277,7 @@ impl Tally {
         }
     }
 
-    /// One sum per name: that of the GPU where it is most, the largest first.
+    /// One sum per name, from the GPU where it is largest; largest first.
     pub fn by_name(&self) -> Vec<Sum> {
         let mut best: Map<StrId, Sum> = Map::default();
         for sum in self.sums.values() {

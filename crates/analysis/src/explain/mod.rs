@@ -1,12 +1,12 @@
-//! `explain`: what is wrong with a run, by rules over the trace, most to win first.
+//! `explain`: what is wrong with a run, by rules over the trace; largest gain first.
 //!
 //! ```text
 //! GPU work ─► idle accounts ─┐
 //! copies, kernels, collectives ┴► facts ─► rules ─► scenario ─► what-if engine ─► findings, and what cannot be judged
 //! ```
 //!
-//! Rules judge totals and then list contributors. A gain is what removing the thing would save by propagation through the
-//! run's graph, never more than the time it is about. Thresholds are in `rules/explain.toml`.
+//! Rules judge totals and then list contributors. A gain is what removing the cause would save by propagation
+//! through the run's graph, never more than the time it is about. Thresholds are in `rules/explain.toml`.
 //!
 //! Cost: the idle accounts, one graph of the run, and one propagation per candidate.
 
@@ -36,44 +36,44 @@ use stats::percent;
 pub use rule::Rule;
 pub use rules::RULES;
 
-/// What traces must be read with.
+/// What to read from a trace for `explain`.
 pub fn explain_needs() -> Needs {
     Needs { shapes: true, ..overlap_needs() }
 }
 
-/// What one rule says.
+/// The result of one rule.
 pub struct Judgement {
     /// The rule.
     pub rule: &'static Rule,
-    /// Why it cannot judge.
+    /// Why it cannot judge, if it cannot.
     pub cannot: Option<String>,
     /// Keys of its findings.
     pub findings: Vec<String>,
-    /// The most that one of them saves.
+    /// The gain of its largest finding.
     pub gain: Option<i64>,
 }
 
-/// What the rules found, with everything that it rests on.
+/// What the rules found, and the data behind it.
 pub struct Explained {
-    /// Every rule that was asked, in order.
+    /// Every rule that ran, in order.
     pub judgements: Vec<Judgement>,
-    /// What they found, what saves most first.
+    /// The findings, largest gain first.
     pub findings: Vec<Finding>,
-    /// By key of a finding: the run without it.
+    /// The run without each finding, by key.
     pub scenarios: Vec<(String, Scenario)>,
-    /// All time of all GPUs.
+    /// The time of all GPUs.
     pub accounts: IdleAccounts,
 }
 
-/// What the rules find in a run read with [`explain_needs`]; only those named, where any are.
+/// What the rules find in a run that was read with [`explain_needs`]; `only` limits the rules, if not empty.
 pub fn compute(context: &Run, only: &[String]) -> Explained {
     compute_with_graph(context, only).0
 }
 
-/// [`compute`], and the graph of the run that gains were asked of, where any rule asked.
+/// [`compute`], with the graph of the run if any rule needed it.
 pub fn compute_with_graph<'a>(context: &'a Run<'a>, only: &[String]) -> (Explained, Option<Engine<'a>>) {
     let (trace, classes) = (context.trace, &context.classes);
-    // Some of the rules ask the graph of the run as soon as there is something to win.
+    // Some rules need the graph as soon as there is something to gain.
     let (accounts, engine) =
         rayon::join(|| idle::compute(trace, classes), || only.is_empty().then(|| Engine::of(trace, classes)));
     let facts = Facts::of(context, accounts, engine);
@@ -100,9 +100,9 @@ pub fn compute_with_graph<'a>(context: &'a Run<'a>, only: &[String]) -> (Explain
     (Explained { judgements, findings, scenarios, accounts }, engine)
 }
 
-/// Fusing kernels saves launches too; where the run is launch bound as a whole, that time is that finding's.
+/// Fusing kernels saves launches too; in a launch-bound run that time belongs to that finding.
 fn without_shared_time(findings: &mut Vec<Finding>, limits: &Thresholds) {
-    // What makes a copy slow says more than that nothing runs beside it.
+    // Why a copy is slow is more useful to know than that nothing overlaps it.
     const SLOW: [&str; 3] = ["pageable-copies", "small-copies", "slow-copies"];
     let name = |finding: &Finding| {
         finding.evidence.iter().find(|(key, _)| key == "name").map(|(_, name)| name.clone())
@@ -114,7 +114,7 @@ fn without_shared_time(findings: &mut Vec<Finding>, limits: &Thresholds) {
     });
     let launching = findings.iter().find(|finding| finding.id == "launch-bound");
     let Some(launching) = launching.and_then(|finding| finding.gain_ceiling_ns) else { return };
-    // Tiny kernels are what makes a run launch bound where much of that time is before them; else the time is not theirs.
+    // Keep tiny kernels only if much of the launch time is before them; otherwise it is not their time.
     findings.retain(|finding| {
         finding.id != "tiny-kernels"
             || finding
@@ -174,7 +174,7 @@ pub fn explain(context: &Run, only: &[String], options: &VerdictOptions) -> Repo
 /// Name of the table of rules.
 pub const RULES_TABLE: &str = "rules";
 
-/// The table `rules`, still empty.
+/// The table `rules`, without rows.
 pub fn rules_table() -> Table {
     let columns = vec![
         Column::text("rule").key(),
@@ -187,7 +187,7 @@ pub fn rules_table() -> Table {
     Table::new(RULES_TABLE, "Rules", columns).detail()
 }
 
-/// A row of it.
+/// A row of the table `rules`.
 pub fn rule_row(
     id: &str,
     finds: &str,
@@ -206,7 +206,7 @@ pub fn rule_row(
     ]
 }
 
-/// Puts what could win most first.
+/// Sorts findings by gain, largest first.
 pub fn rank(findings: &mut [Finding]) {
     findings.sort_by(|a, b| {
         let key = |finding: &Finding| finding.gain_ceiling_ns.unwrap_or(-1);

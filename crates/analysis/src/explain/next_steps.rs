@@ -1,11 +1,11 @@
-//! What looks closer at each finding.
+//! The next step for each finding.
 
 use report::{Finding, NextStep, Value};
 use trace::Trace;
 
 use crate::critical_path::Scenario;
 
-/// What helps with findings of a rule.
+/// The kind of next step for findings of a rule.
 #[derive(Clone, Copy)]
 enum Look {
     /// Predict the run without it.
@@ -39,9 +39,9 @@ const LOOKS: &[(&str, Look)] = &[
     ("tiny-kernels", Look::Without),
 ];
 
-/// Gives every finding its next step; `scenarios` are the runs without findings that can be predicted.
+/// Gives every finding its next step; `scenarios` has the findings whose removal can be predicted.
 pub(super) fn add(findings: &mut [Finding], scenarios: &[(String, Scenario)], trace: &Trace) {
-    // A roofline needs counters, or ops with shapes.
+    // A roofline needs counters or ops with shapes.
     let is_placed = !trace.counters.is_empty()
         || !trace.counter_columns.is_empty()
         || trace.strings.find("Input Dims").is_some();
@@ -63,7 +63,7 @@ pub(super) fn add(findings: &mut [Finding], scenarios: &[(String, Scenario)], tr
     }
 }
 
-/// The kernel that a finding is about.
+/// The kernel of a finding.
 fn kernel(finding: &Finding) -> Option<String> {
     finding.evidence.iter().find_map(|(key, value)| match value {
         Value::Text(name) if key == "name" || key == "kernel_name" => Some(name.clone()),

@@ -7,7 +7,7 @@ use super::propagated::propagated;
 use crate::critical_path::Scenario;
 use stats::percent;
 
-/// The findings of a rule whose gain is at least that share of the run.
+/// The findings of a rule whose gain is at least this share of the run.
 pub(super) fn findings(facts: &Facts, rule: &str, min_pct: f64) -> Vec<Finding> {
     let of_rule = facts.overlap().opportunities.iter().filter(|one| one.rule == Some(rule));
     of_rule
@@ -15,7 +15,7 @@ pub(super) fn findings(facts: &Facts, rule: &str, min_pct: f64) -> Vec<Finding> 
         .filter_map(|one| {
             let mut scenario = Scenario::default();
             for &(row, exposed) in &one.pieces {
-                // All of it runs, but beside something.
+                // It still runs, but overlapped with other work.
                 scenario.work_takes(row, facts.context.duration(row) - exposed);
             }
             let mut finding = one.finding()?;

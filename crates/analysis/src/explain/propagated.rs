@@ -1,4 +1,4 @@
-//! Findings of other analyses, held to what the run would really gain.
+//! Findings of other analyses, limited to what the run would really gain.
 
 use report::{Finding, Value};
 
@@ -7,7 +7,7 @@ use super::rule::severity;
 use crate::critical_path::Scenario;
 use stats::percent;
 
-/// A finding whose gain is at most what its scenario saves; nothing where that is too little.
+/// A finding with its gain capped at what its scenario saves; `None` if that is too little.
 pub(super) fn propagated(
     facts: &Facts,
     mut finding: Finding,

@@ -1,4 +1,4 @@
-//! What a rule is, and how it words what it found.
+//! Rules, and how they word their findings.
 
 use report::{Finding, Severity, Value};
 
@@ -9,49 +9,49 @@ use crate::words::duration;
 use model::names;
 use stats::percent;
 
-/// What a rule says of a run.
+/// The result of a rule on a run.
 pub(super) enum Verdict {
-    /// What it found; nothing when all is well.
+    /// The findings; empty if all is well.
     Judged(Vec<Finding>),
     /// What the trace lacks.
     CannotJudge(String),
 }
 
-/// A rule: one question to the trace.
+/// A rule: one question about the trace.
 pub struct Rule {
-    /// Stable name, also of its findings.
+    /// Stable id, also used for its findings.
     pub id: &'static str,
     /// What it finds.
     pub finds: &'static str,
-    /// What it needs, without which it cannot judge.
+    /// What it needs in order to judge.
     pub needs: &'static str,
     pub(super) judge: fn(&Facts) -> Verdict,
 }
 
-/// A finding in the making.
+/// A finding under construction.
 pub(super) struct Draft {
     pub id: &'static str,
-    /// What tells it from others of the rule.
+    /// What distinguishes it from other findings of the rule.
     pub about: String,
-    /// `{gain}` stands for the time it would save.
+    /// Title; `{gain}` stands for the time it would save.
     pub title: String,
-    /// The most it can save by its own count; propagation may find less.
+    /// The rule's own estimate of the gain; propagation may find less.
     pub claimed: i64,
-    /// How much of that is GPU work.
+    /// The part of the gain that is GPU work.
     pub gpu_ns: i64,
-    /// What the gain is a share of, and the least share worth a finding.
+    /// The base of the gain's share, and the minimum share for a finding.
     pub total: i64,
     pub min_pct: f64,
     pub formula: &'static str,
     pub recommendation: String,
     /// Further evidence.
     pub evidence: Vec<(&'static str, Value)>,
-    /// The run without it; nothing where its effect cannot be propagated.
+    /// The run without it; `None` if its effect cannot be propagated.
     pub scenario: Option<Scenario>,
 }
 
 impl Draft {
-    /// The finding, with severity by its share; nothing where it would save too little.
+    /// The finding, with severity by share; `None` if it would save too little.
     pub fn finding(self, facts: &Facts) -> Option<Finding> {
         if percent(self.claimed, self.total) < self.min_pct {
             return None;
@@ -87,7 +87,7 @@ impl Draft {
     }
 }
 
-/// How much a share of the run matters.
+/// The severity of a share of the run.
 pub(super) fn severity(facts: &Facts, share: f64) -> Severity {
     match share {
         pct if pct >= facts.limits.severity.high_pct => Severity::High,
@@ -96,7 +96,7 @@ pub(super) fn severity(facts: &Facts, share: f64) -> Severity {
     }
 }
 
-/// Who, where and when of a sum.
+/// Where and when a sum occurred, as evidence.
 pub(super) fn evidence(facts: &Facts, sum: &Sum) -> Vec<(&'static str, Value)> {
     let gpu = &facts.gpus[sum.gpu];
     vec![
@@ -111,7 +111,7 @@ pub(super) fn evidence(facts: &Facts, sum: &Sum) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// The names that make up most of a total, as evidence.
+/// The largest contributors to a total, as evidence.
 pub(super) fn contributors(facts: &Facts, sums: &[Sum]) -> Value {
     const SHOWN: usize = 8;
     let rows = sums.iter().take(SHOWN).map(

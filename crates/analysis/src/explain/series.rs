@@ -1,4 +1,4 @@
-//! The calls of kernels that should take the same time: one name, launch shape, problem size and stage on one GPU.
+//! Kernel calls that should take the same time: one name, launch shape, problem size and stage on one GPU.
 
 use trace::{Map, RowRef, ShapeId, StrId, Table};
 
@@ -12,7 +12,7 @@ pub(super) struct Series {
     pub name: StrId,
     /// (start, end) of each call.
     pub calls: Vec<(i64, i64)>,
-    /// The same, as rows.
+    /// The rows of those calls.
     pub rows: Vec<RowRef>,
 }
 
@@ -25,7 +25,7 @@ impl Series {
     }
 }
 
-/// All series with at least so many calls. Communication waits for others, so its times are not its own.
+/// All series with at least this many calls. Communication is left out: its duration depends on other ranks.
 pub(super) fn series(facts: &Facts, min_calls: usize) -> Vec<Series> {
     let kernels = &facts.trace().kernels;
     let mut numbers: Map<(usize, StrId, ShapeId, StrId, Stage), usize> = Map::default();
@@ -34,7 +34,7 @@ pub(super) fn series(facts: &Facts, min_calls: usize) -> Vec<Series> {
         for row in lane.rows.iter().filter(|row| row.work.bucket == Bucket::Compute) {
             let Some(kernel) = row.row.row_of(Table::Kernels) else { continue };
             let name = kernels.name[kernel];
-            // One kernel may run on several problem sizes with one launch shape.
+            // One kernel may run with one launch shape on several problem sizes.
             let size = facts.context.site(row.row).input_dims;
             let key = (gpu, name, kernels.shape[kernel], size, facts.context.stage(row.row));
             let number = *numbers.entry(key).or_insert_with(|| {

@@ -1,4 +1,4 @@
-//! Thresholds of the rules, read from `rules/explain.toml`.
+//! Thresholds of the rules, from `rules/explain.toml`.
 
 use std::sync::LazyLock;
 
@@ -15,7 +15,7 @@ macro_rules! sections {
 
 sections! {
     Severities { high_pct: f64, medium_pct: f64, }
-    /// For rules that ask for a share only.
+    /// For rules with only a minimum share.
     Share { min_pct: f64, }
     IdleGpu { min_pct: f64, cut_pct: f64, }
     Repeated { min_pct: f64, min_calls: usize, }
@@ -44,7 +44,7 @@ sections! {
     SlowKernel { main: Vec<String>, shortest_ns: i64, times_typical: f64, min_pct: f64, }
 }
 
-/// All thresholds; a section per rule.
+/// All thresholds, one section per rule.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Thresholds {

@@ -1,4 +1,4 @@
-//! The rows, agents, streams and processes that each filter chooses.
+//! The rows, agents, streams and processes that each filter selects.
 
 use regex::{Regex, RegexBuilder};
 use trace::{AgentKind, RowRef, Selection, StrId, Subset, Table, Trace};
@@ -9,12 +9,12 @@ use model::classify::{Category, Classes, Classifier};
 use model::names;
 use model::stages::{Stage, StageSource, Stages};
 
-/// How many names an error shows.
+/// Most names to show in an error.
 const SHOWN: usize = 5;
-/// And how much of each.
+/// Most characters to show of each name.
 const NAME_WIDTH: usize = 48;
 
-/// Processes of the ranks and pids.
+/// Processes with the selected ranks and pids.
 pub(super) fn processes(filters: &Filters, trace: &Trace) -> Result<Subset, FilterError> {
     let ranks: Vec<Option<u32>> =
         (0..trace.processes.len()).map(|process| trace.rank_of(trace::ProcessId::at(process))).collect();
@@ -22,7 +22,7 @@ pub(super) fn processes(filters: &Filters, trace: &Trace) -> Result<Subset, Filt
     Ok(numbered("rank", &filters.ranks, &ranks)?.and(numbered("process", &filters.pids, &pids)?))
 }
 
-/// Agents by the number that `info` and `breakdown` show: GPUs, and whatever else ran kernels.
+/// Agents by the number shown by `info` and `breakdown`: GPUs, and whatever else ran kernels.
 pub(super) fn agents(filters: &Filters, trace: &Trace) -> Result<Subset, FilterError> {
     let mut works: Vec<bool> = trace.agents.iter().map(|agent| agent.kind == AgentKind::Gpu).collect();
     for agent in &trace.kernels.agent {
@@ -35,13 +35,13 @@ pub(super) fn agents(filters: &Filters, trace: &Trace) -> Result<Subset, FilterE
     numbered("agent", &filters.agents, &numbers)
 }
 
-/// Streams by the source's id, of whatever process.
+/// Streams by their id in the source, in any process.
 pub(super) fn streams(filters: &Filters, trace: &Trace) -> Result<Subset, FilterError> {
     let numbers: Vec<Option<i64>> = trace.streams.iter().map(|stream| Some(stream.id)).collect();
     numbered("stream", &filters.streams, &numbers)
 }
 
-/// Those of a list whose number is wanted; each wanted number has to be there.
+/// The items with a wanted number; every wanted number must exist.
 fn numbered<N>(what: &'static str, wanted: &[N], numbers: &[Option<N>]) -> Result<Subset, FilterError>
 where
     N: Copy + Ord + ToString,
@@ -58,7 +58,7 @@ where
     Ok(Subset::of(numbers.len(), |i| numbers[i].is_some_and(|number| wanted.contains(&number))))
 }
 
-/// More values than this do not fit a line.
+/// Most values that fit on a line.
 const LISTED: usize = 24;
 
 fn listed(what: &str, known: &[impl ToString]) -> String {
@@ -77,8 +77,8 @@ fn listed(what: &str, known: &[impl ToString]) -> String {
     format!("{plural} {}", shown.join(", "))
 }
 
-/// Kernels, copies and fills whose name matches: as the trace has it, demangled, or as reports show it. Each name
-/// is tried once.
+/// Kernels, copies and fills whose name matches: as recorded, demangled, or as shown in reports. Each name is
+/// tested once.
 pub(super) fn names(filters: &Filters, trace: &Trace, selection: &mut Selection) -> Result<(), FilterError> {
     let Some(pattern) = &filters.kernel else { return Ok(()) };
     let rows_of = rows_by_name(trace);
@@ -107,7 +107,7 @@ fn matches(pattern: &Regex, name: &str) -> bool {
         || pattern.is_match(&names::display_name(name))
 }
 
-/// Names as reports show them, short enough for a line of several.
+/// Names as shown in reports, short enough for a line with several of them.
 fn shortened(names: &[String]) -> Vec<String> {
     let mut short: Vec<String> = names.iter().map(|name| names::display_name(name)).collect();
     for name in &mut short {
@@ -120,7 +120,7 @@ fn shortened(names: &[String]) -> Vec<String> {
     short
 }
 
-/// How many rows of GPU work bear each string.
+/// Number of rows of GPU work by name.
 fn rows_by_name(trace: &Trace) -> Vec<usize> {
     let mut rows = vec![0; trace.strings.len()];
     for name in trace.kernels.name.iter().chain(&trace.memory_copies.name) {
@@ -137,7 +137,7 @@ fn name_of(trace: &Trace, row: RowRef) -> StrId {
     }
 }
 
-/// GPU work of the kernel categories, and host regions of the source's own categories.
+/// GPU work by kernel category, and host regions by the source's own category.
 pub(super) fn categories(
     filters: &Filters,
     trace: &Trace,
@@ -202,7 +202,7 @@ fn no_category(
     FilterError::NoSuch { what: "category", wanted: format!("`{wanted}`"), present }
 }
 
-/// GPU work of the stages.
+/// GPU work by stage.
 pub(super) fn stages(filters: &Filters, trace: &Trace, selection: &mut Selection) -> Result<(), FilterError> {
     if filters.stages.is_empty() {
         return Ok(());
@@ -213,7 +213,7 @@ pub(super) fn stages(filters: &Filters, trace: &Trace, selection: &mut Selection
     if let Some(absent) = filters.stages.iter().find(|wanted| !is_there(wanted)) {
         let told = gpu_rows(trace).any(|row| stages.told_by(row) != StageSource::None);
         let names: Vec<&str> = present.iter().map(|stage: &Stage| stage.name()).collect();
-        let present = if told { names.join(", ") } else { "no step annotation that tells a stage".into() };
+        let present = if told { names.join(", ") } else { "no step annotation that names a stage".into() };
         return Err(FilterError::NoSuch { what: "GPU work of stage", wanted: absent.name().into(), present });
     }
     keep_work(trace, selection, |row| filters.stages.iter().any(|wanted| wanted.covers(stages.stage(row))));
@@ -225,7 +225,7 @@ fn gpu_rows(trace: &Trace) -> impl Iterator<Item = RowRef> {
     (0..trace.kernels.len()).map(RowRef::kernel).chain(copies)
 }
 
-/// Of the GPU work that was wanted so far, that for which `wanted` holds too.
+/// Narrows the selected GPU work to rows for which `wanted` holds.
 fn keep_work(trace: &Trace, selection: &mut Selection, wanted: impl Fn(RowRef) -> bool) {
     let kernels = Subset::of(trace.kernels.len(), |row| wanted(RowRef::kernel(row)));
     let copies = Subset::of(trace.memory_copies.len(), |row| wanted(RowRef::new(Table::MemoryCopies, row)));

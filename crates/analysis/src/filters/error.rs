@@ -1,4 +1,4 @@
-//! Why filters cannot be used on a trace, and what would do.
+//! Why filters cannot be used on a trace, and what to use instead.
 
 use report::Remedy;
 use trace::Ns;
@@ -6,7 +6,7 @@ use trace::Ns;
 /// Filters that do not fit the trace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
-    /// A window on nothing.
+    /// A window on a trace without times.
     #[error("a window needs rows with a time, and the trace has none")]
     NoTime,
     /// The window ends before it starts.
@@ -17,45 +17,45 @@ pub enum FilterError {
         /// Where it ends.
         end: Ns,
     },
-    /// The window and the trace have no time in common.
+    /// The window does not overlap the trace.
     #[error("the window {edge} at {at} ns, outside the trace, which goes from {} ns to {} ns", bounds.0, bounds.1)]
     OutsideTrace {
         /// `starts`, after the trace, or `ends`, before it.
         edge: &'static str,
-        /// When it does.
+        /// When it starts or ends.
         at: Ns,
-        /// Of the trace.
+        /// First and last time of the trace.
         bounds: (Ns, Ns),
     },
-    /// A moment of the clock, of recordings that have several.
+    /// A clock time, for recordings with several clocks.
     #[error(
-        "{at} ns is a moment of one clock, and these recordings have {clocks} that are not aligned ({})",
+        "{at} ns is a time on one clock, but these recordings have {clocks} unaligned clocks ({})",
         listed_clocks(recordings, *clocks)
     )]
     SeveralClocks {
-        /// Asked for.
+        /// The requested time.
         at: Ns,
         /// How many clocks there are.
         clocks: usize,
-        /// One recording of each of the first clocks.
+        /// One recording for each of the first clocks.
         recordings: Vec<String>,
     },
-    /// No region or sample of that name.
+    /// No region or sample has this name.
     #[error("there is no region or sample named `{name}`")]
     NoMarker {
-        /// Asked for.
+        /// The requested name.
         name: String,
-        /// Names like it.
+        /// Similar names.
         near: Vec<String>,
     },
-    /// More than one of that name.
+    /// Several regions or samples have this name.
     #[error("there are {count} regions or samples named `{name}`, the first at {}", listed_ns(starts))]
     SeveralMarkers {
-        /// Asked for.
+        /// The requested name.
         name: String,
         /// How many there are.
         count: usize,
-        /// When the first of them start.
+        /// Start times of the first few.
         starts: Vec<Ns>,
     },
     /// No kernel, copy or fill matches.
@@ -63,29 +63,29 @@ pub enum FilterError {
     NoKernel {
         /// The regular expression.
         pattern: String,
-        /// Kernels that match but for upper and lower case.
+        /// Kernels that match if case is ignored.
         other_case: Vec<String>,
-        /// Those with most rows.
+        /// Kernels with the most rows.
         frequent: Vec<String>,
     },
-    /// A value that nothing in the trace has.
+    /// A value that does not occur in the trace.
     #[error("there is no {what} {wanted} in the trace{}", has(present))]
     NoSuch {
         /// `agent`, `stream`, `rank`, `process`, `category`, `GPU work of stage`.
         what: &'static str,
-        /// Asked for.
+        /// The requested value.
         wanted: String,
-        /// What there is.
+        /// The values that do occur.
         present: String,
     },
-    /// Each filter matches something, all together nothing.
+    /// Each filter matches something, but all together match nothing.
     #[error("nothing is left of the trace: {label}{}", if *gpu { ", no GPU work" } else { "" })]
     NothingLeft {
-        /// The filters in words.
+        /// The filters as text.
         label: String,
-        /// Whether rows had to lie wholly inside a window.
+        /// Whether rows had to lie entirely inside a window.
         inside_only: bool,
-        /// Whether GPU work was asked for.
+        /// Whether GPU work was requested.
         gpu: bool,
     },
 }
@@ -108,7 +108,7 @@ fn quoted(names: &[String]) -> String {
 }
 
 impl FilterError {
-    /// What to type instead, when that can be said.
+    /// What to type instead, if known.
     pub fn help(&self) -> Option<Remedy> {
         match self {
             FilterError::NoMarker { near, .. } if !near.is_empty() => {

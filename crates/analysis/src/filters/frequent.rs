@@ -1,8 +1,8 @@
-//! The names that most rows have.
+//! The most frequent names.
 
 use std::cmp::Reverse;
 
-/// The `count` names with most rows, most first.
+/// The `count` names with the most rows, most frequent first.
 pub(super) fn most_frequent<'n>(rows: impl Iterator<Item = (&'n str, usize)>, count: usize) -> Vec<String> {
     let mut names: Vec<(Reverse<usize>, &str)> = rows.map(|(name, rows)| (Reverse(rows), name)).collect();
     names.sort_unstable();

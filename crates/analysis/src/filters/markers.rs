@@ -1,14 +1,14 @@
-//! The region or sample that a user named to mark an end of the window.
+//! The region or sample that the user named as one end of the window.
 
 use expr::names::nearest;
 use trace::{Ns, StrId, Subset, Trace};
 
 use super::FilterError;
 
-/// How many are named in an error.
+/// Most names to show in an error.
 const SHOWN: usize = 5;
 
-/// (start, end) of the only region or sample of that name in the chosen processes.
+/// (start, end) of the only region or sample with this name in the selected processes.
 pub(super) fn find(trace: &Trace, name: &str, processes: &Subset) -> Result<(Ns, Ns), FilterError> {
     let mut found = trace.strings.find(name).map(|id| named(trace, id, processes)).unwrap_or_default();
     found.sort_unstable();
@@ -43,11 +43,11 @@ fn named(trace: &Trace, name: StrId, processes: &Subset) -> Vec<(Ns, Ns)> {
             found.push((samples.start[row], samples.end[row]));
         }
     }
-    // Torch draws a host annotation once more on the lane of each GPU it reaches.
+    // Torch repeats a host annotation on the lane of each GPU that it reaches.
     if found.is_empty() { on_gpu } else { found }
 }
 
-/// The distinct names a marker could have been.
+/// The distinct names of all possible markers.
 fn names<'t>(trace: &'t Trace, processes: &Subset) -> Vec<&'t str> {
     let mut seen = vec![false; trace.strings.len()];
     let regions = trace.regions.name.iter().zip(&trace.regions.process);

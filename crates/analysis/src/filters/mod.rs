@@ -1,13 +1,13 @@
-//! Filters that mean the same to every command: a window of time, kernels, categories, agents, streams, ranks,
-//! processes, stages. They become the rows of one trace to keep.
+//! Filters that mean the same to every command: a time window, kernels, categories, agents, streams, ranks,
+//! processes, stages. They select the rows of one trace to keep.
 //!
 //! ```text
 //! Filters ─ select(&Trace) ─► trace::Selection ─ Trace::restrict ─► the part, with its share in the health
 //! ```
 //!
-//! Filters of different kinds all have to hold; values of one kind are alternatives. A filter on GPU work
-//! (kernel, category, agent, stream, stage) leaves host rows alone, so that launches and their surroundings stay;
-//! a host category leaves GPU work alone. A value that matches nothing is an error that names what there is.
+//! Filters of different kinds must all hold; values of one kind are alternatives. A filter on GPU work
+//! (kernel, category, agent, stream, stage) keeps all host rows, so launches and their context stay; a host
+//! category keeps all GPU work. A value that matches nothing is an error that names existing values.
 
 mod choices;
 mod error;
@@ -26,26 +26,26 @@ use model::stages::{Stage, StagePatterns};
 /// One end of a window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Edge {
-    /// At a point in time.
+    /// A point in time.
     At(Moment),
-    /// Where the one region or sample of this name starts (as the window's start) or ends (as its end).
+    /// The only region or sample with this name: its start for the window's start, its end for the end.
     Marker(String),
 }
 
 /// What to look at; everything by default.
 #[derive(Clone, Debug, Default)]
 pub struct Filters {
-    /// Start of the window [default: of the trace].
+    /// Start of the window [default: start of the trace].
     pub start: Option<Edge>,
-    /// End of the window [default: of the trace].
+    /// End of the window [default: end of the trace].
     pub end: Option<Edge>,
-    /// Whether rows that only touch the window belong to it.
+    /// Whether rows that only overlap the window are kept.
     pub overlapping: bool,
-    /// Kernels, copies and fills whose name matches, as the trace has it, demangled or as reports show it.
+    /// Kernels, copies and fills whose name matches: as recorded, demangled, or as shown in reports.
     pub kernel: Option<Regex>,
     /// Categories of kernels, or the source's own categories of host regions.
     pub categories: Vec<String>,
-    /// Agents, as `info` numbers them.
+    /// Agents, by their number in `info`.
     pub agents: Vec<i64>,
     /// Streams.
     pub streams: Vec<i64>,
@@ -53,14 +53,14 @@ pub struct Filters {
     pub ranks: Vec<u32>,
     /// Process ids.
     pub pids: Vec<i64>,
-    /// Stages of serving.
+    /// Serving stages.
     pub stages: Vec<Stage>,
-    /// Patterns of the user's own that tell stages.
+    /// The user's own patterns for recognising stages.
     pub stage_patterns: StagePatterns,
 }
 
 impl Filters {
-    /// Whether everything is wanted.
+    /// Whether there are no filters.
     pub fn is_empty(&self) -> bool {
         !self.has_window()
             && !self.chooses_gpu_work()
@@ -68,7 +68,7 @@ impl Filters {
             && !self.chooses_process()
     }
 
-    /// Whether only some time is wanted.
+    /// Whether there is a time window.
     pub fn has_window(&self) -> bool {
         self.start.is_some() || self.end.is_some()
     }
@@ -82,8 +82,8 @@ impl Filters {
             || !(self.agents.is_empty() && self.streams.is_empty() && self.stages.is_empty())
     }
 
-    /// What a trace has to be read with, besides what is needed of the part. A window reads every table with a
-    /// time, so that it means the same to every command.
+    /// What to read from a trace in addition to what the command needs. A window reads every table that has
+    /// times, so that it means the same to every command.
     pub fn widen(&self, needs: &Needs) -> Needs {
         let window = self.has_window();
         let stage = !self.stages.is_empty();
@@ -99,8 +99,8 @@ impl Filters {
         }
     }
 
-    /// Keeps the part of a finished trace that is wanted, and says in its health what that is. Rules for
-    /// categories are made only when there is one.
+    /// Keeps only the selected part of a finished trace and notes that in its health. The classifier is only
+    /// created if categories are filtered.
     pub fn apply(
         &self,
         trace: &mut Trace,
@@ -113,7 +113,7 @@ impl Filters {
         Ok(Some(trace.restrict(&selection)))
     }
 
-    /// The rows of a finished trace that are wanted; at least one.
+    /// The selected rows of a finished trace; at least one.
     pub fn select(
         &self,
         trace: &Trace,
@@ -136,7 +136,7 @@ impl Filters {
         Ok(selection)
     }
 
-    /// Each filter alone matches something by now; together they may not.
+    /// Each filter matches something on its own at this point, but together they may match nothing.
     fn check_something_left(&self, trace: &Trace, selection: &Selection) -> Result<(), FilterError> {
         let gpu_work = (0..trace.kernels.len()).any(|row| selection.wants_kernel(trace, row))
             || (0..trace.memory_copies.len()).any(|row| selection.wants_copy(trace, row));
@@ -148,7 +148,7 @@ impl Filters {
         Err(FilterError::NothingLeft { label: selection.label.clone(), inside_only, gpu: about_gpu })
     }
 
-    /// What was asked for, in words.
+    /// The filters as text.
     fn label(&self, clocks: usize) -> String {
         let mut parts = Vec::new();
         if self.has_window() {
@@ -185,7 +185,7 @@ fn alternatives(values: &[impl ToString]) -> String {
     values.iter().map(|value| value.to_string()).collect::<Vec<_>>().join(" or ")
 }
 
-/// A regular expression for kernel names; the error is one line with the place.
+/// A regular expression for kernel names; the error is one line that says where it is wrong.
 pub fn kernel_pattern(text: &str) -> Result<Regex, String> {
     Regex::new(text).map_err(|error| {
         let shown = error.to_string();
@@ -194,7 +194,7 @@ pub fn kernel_pattern(text: &str) -> Result<Regex, String> {
             .find(|line| line.trim_start().starts_with('^') && line.trim().chars().all(|c| c == '^'));
         let reason = shown.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("").trim();
         let reason = reason.trim_start_matches("error: ");
-        // The drawing is indented by four.
+        // The error text is indented by four.
         match mark.and_then(|mark| mark.find('^')).and_then(|column| column.checked_sub(4)) {
             Some(column) => format!("{reason}, at character {}", column + 1),
             None => reason.to_string(),

@@ -1,17 +1,17 @@
-//! The window of each clock: shares and times count from the start of the recordings whose clocks agree.
+//! The window on each clock: shares and times count from the start of the recordings that share a clock.
 //!
-//! Hosts count time from their own boot, so one moment of one host says nothing about another. A share or a time from the
-//! start is taken per clock domain; a moment of the clock itself is refused where the chosen recordings have several.
+//! Hosts count time from their own boot, so a clock time means nothing on another host. Shares and times from
+//! the start are resolved per clock domain; a clock time is refused if there are several clocks.
 
 use trace::{Moment, Ns, ProcessId, Subset, Trace, Window, Windows};
 
 use super::{Edge, FilterError, Filters, markers};
 use model::recordings::Recordings;
 
-/// How many recordings an error names.
+/// Most recordings to name in an error.
 const SHOWN: usize = 4;
 
-/// What is wanted of each process, and on how many clocks.
+/// The window of each process, and the number of clocks.
 pub(super) fn find(
     filters: &Filters,
     trace: &Trace,
@@ -41,7 +41,7 @@ pub(super) fn find(
                 found += usize::from(clocks.chosen.contains(&domain));
                 windows.push(window);
             }
-            // A short recording may have nothing in the window; captures have no part in the choice.
+            // A short recording may have nothing in the window; captures do not count.
             Err(FilterError::OutsideTrace { .. } | FilterError::NoTime) => {
                 outside = outside.or(resolved.err().filter(|_| clocks.chosen.contains(&domain)));
                 windows.push(NOTHING);
@@ -59,13 +59,13 @@ pub(super) fn find(
     }
 }
 
-/// No row lies in it.
+/// A window that contains no row.
 const NOTHING: Window = Window { start: Ns::MAX, end: Ns::MIN, overlapping: false };
 
-/// The clocks of the recordings that are looked at.
+/// The clocks of the selected recordings.
 struct Clocks<'a> {
     recordings: &'a Recordings,
-    /// Domains with a chosen process of a rank.
+    /// Domains with a selected process that belongs to a rank.
     chosen: Vec<usize>,
 }
 
@@ -84,7 +84,7 @@ impl<'a> Clocks<'a> {
         Some(self.recordings.domain_of(self.recordings.of_process(ProcessId::at(process))?))
     }
 
-    /// A moment of one clock says nothing about another.
+    /// A clock time on one clock means nothing on another.
     fn refuse_moments(&self, filters: &Filters) -> Result<(), FilterError> {
         let is_moment = |edge: &&Edge| matches!(edge, Edge::At(Moment::At(_)));
         let moment = [&filters.start, &filters.end].into_iter().flatten().find(is_moment);
@@ -132,7 +132,7 @@ mod tests {
     use model::classify::Classifier;
     use trace::{Kernel, Process, Source};
 
-    /// Two hosts whose clocks lie 400,000 s apart, ten kernels of 1 s each.
+    /// Two hosts whose clocks are 400,000 s apart, with ten kernels of 1 s each.
     fn two_hosts() -> Trace {
         let mut trace = Trace::default();
         let name = trace.strings.intern("gemm");
@@ -183,7 +183,7 @@ mod tests {
         let error = window("5000000000").select(&trace, &Classifier::builtin).expect_err("two clocks");
         assert_eq!(
             error.to_string(),
-            "5000000000 ns is a moment of one clock, and these recordings have 2 that are not aligned (node1:7, node2:7)"
+            "5000000000 ns is a time on one clock, but these recordings have 2 unaligned clocks (node1:7, node2:7)"
         );
         let mut trace = two_hosts();
         trace.processes[1].pid = 8;

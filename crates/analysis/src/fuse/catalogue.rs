@@ -1,4 +1,4 @@
-//! The catalogue of fusions: read from TOML, checked, and made into patterns.
+//! The catalogue of fusions: read from TOML, checked, and compiled to patterns.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ use model::classify::{Category, RulesError};
 
 const BUILT_IN: &str = include_str!("../../rules/fusions.toml");
 
-/// Groups of kernels and the sequences of them that exist as one kernel.
+/// Groups of kernels, and the sequences of them for which a fused kernel exists.
 #[derive(Clone, Debug)]
 pub struct FusionCatalogue {
     pub(super) groups: Vec<Group>,
@@ -20,21 +20,21 @@ pub struct FusionCatalogue {
     pub(super) fusions: Vec<Fusion>,
 }
 
-/// A group of kernels that play the same part.
+/// A group of kernels with the same role.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
     pub category: Vec<Category>,
-    /// On the canonical name.
+    /// Pattern on the canonical name.
     pub name: Option<Regex>,
     pub op: Option<Regex>,
     pub module: Option<Regex>,
-    /// On the name, the op or the module.
+    /// Pattern on the name, the op or the module.
     pub any: Option<Regex>,
-    /// On the name or the op: what the kernel does, not where it is.
+    /// Pattern on the name or the op: what the kernel does, not where it runs.
     pub what: Option<Regex>,
-    /// Must not hold of the name or the op.
+    /// Pattern that neither the name nor the op may match.
     pub not: Option<Regex>,
-    /// A small kernel of a category that otherwise counts as main.
+    /// A small kernel in a category that otherwise counts as main work.
     pub helper: bool,
 }
 
@@ -55,7 +55,7 @@ pub(super) enum Per {
 pub(super) enum Rocm {
     /// No: never suggested for AMD GPUs.
     No,
-    /// Nothing speaks against it, but nobody is known to have it there.
+    /// Plausible, but nobody is known to use it there.
     Possible,
     /// Yes.
     Yes,
@@ -75,22 +75,22 @@ impl Rocm {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FusedPath {
-    /// `sglang`, `vllm`, …; `any` for what every program can use.
+    /// `sglang`, `vllm`, …; `any` for a path that every program can use.
     pub framework: String,
     pub rocm: Rocm,
     pub fused: String,
-    /// What turns it on.
+    /// The switch that turns it on.
     pub switch: String,
-    /// The file or pass that has it.
+    /// The source file or compiler pass.
     pub source: String,
-    /// Whether that was seen on ROCm, and not only named by others.
+    /// Whether it was seen on ROCm, not only mentioned elsewhere.
     #[serde(default)]
     pub verified: bool,
-    /// It fires for steps of at most so many tokens.
+    /// It only applies to steps with at most this many tokens.
     pub max_tokens: Option<u64>,
-    /// It is for models of this kind only.
+    /// It is only for models of this kind.
     pub model_kind: Option<ModelKind>,
-    /// The library that the switch turns on: no advice where the trace shows it on.
+    /// The library that the switch turns on: no advice if the trace shows it is on already.
     pub turns_on: Option<String>,
 }
 
@@ -104,32 +104,32 @@ pub(super) enum ModelKind {
     VisionLanguage,
 }
 
-/// Kernels that exist as one.
+/// Kernels that exist as one fused kernel.
 #[derive(Clone, Debug)]
 pub(super) struct Fusion {
     pub id: String,
     pub title: String,
     pub steps: Vec<Step>,
     pub per: Per,
-    /// Kernels that may lie between two steps.
+    /// Other kernels allowed between two steps.
     pub between: usize,
-    /// Neighbours must work on tensors of the same size, where sizes are known.
+    /// Neighbours must work on tensors of the same size, if sizes are known.
     pub same_size: bool,
-    /// Neighbours must come from one module or one function of the model, where both are known.
+    /// Neighbours must come from one module or one function of the model, if both are known.
     pub same_place: bool,
-    /// Dimensions that the tensors must have, where shapes are known.
+    /// Number of dimensions the tensors must have, if shapes are known.
     pub dims: Option<usize>,
-    /// Matches that a step has at most; more of them are something else.
+    /// Most matches per step; more of them are something else.
     pub most_per_step: Option<usize>,
-    /// Looked for before the others.
+    /// Matched before the other fusions.
     pub first: bool,
-    /// Id of its findings, when it is a rule of its own.
+    /// Id of its findings, if it is a rule of its own.
     pub finding: Option<String>,
-    /// The fused kernel when it runs already: on its name or op.
+    /// Pattern on name or op of the fused kernel, to see if it runs already.
     pub active: Option<Regex>,
-    /// Words of which the model's name or modules must have one; all models when empty.
+    /// The model's name or modules must contain one of these words; any model if empty.
     pub models: Vec<String>,
-    /// Ranks that must be there at least.
+    /// Minimum number of ranks.
     pub min_ranks: u32,
     pub paths: Vec<FusedPath>,
     pub rationale: String,
@@ -176,10 +176,10 @@ struct FusionText {
     min_ranks: u32,
     paths: Vec<FusedPath>,
     rationale: String,
-    /// What the tests make a trace of.
+    /// Input for the tests.
     #[serde(rename = "example")]
     _example: Option<Vec<String>>,
-    /// Patterns of other tools that this one stands for.
+    /// Patterns of other tools that this fusion covers.
     #[serde(rename = "covers")]
     _covers: Option<Vec<String>>,
 }
@@ -191,16 +191,16 @@ struct CatalogueText {
     group: BTreeMap<String, toml::Value>,
     #[serde(default)]
     fusion: Vec<toml::Value>,
-    /// Kernels that examples are made of.
+    /// Kernels that examples are built from.
     #[serde(rename = "sample")]
     _sample: Option<toml::Table>,
-    /// Patterns of other tools that have no place here, and why.
+    /// Patterns of other tools that are not covered, and why.
     #[serde(rename = "not_covered")]
     _not_covered: Option<Vec<toml::Table>>,
 }
 
 impl FusionCatalogue {
-    /// The catalogue that comes with the program.
+    /// The built-in catalogue.
     pub fn built_in() -> &'static Self {
         static BUILTIN_CATALOGUE: LazyLock<FusionCatalogue> = LazyLock::new(|| {
             let empty = FusionCatalogue { groups: Vec::new(), names: BTreeMap::new(), fusions: Vec::new() };
@@ -209,7 +209,7 @@ impl FusionCatalogue {
         &BUILTIN_CATALOGUE
     }
 
-    /// The built-in catalogue and the groups and fusions of a file; those of the file win over ours of the same id.
+    /// The built-in catalogue plus a file; entries of the file replace built-in ones with the same id.
     pub fn with_file(file: &str, text: &str) -> Result<Self, RulesError> {
         Self::built_in().clone().and(file, text)
     }
@@ -270,7 +270,7 @@ impl Group {
 impl Fusion {
     fn read(text: FusionText, groups: &BTreeMap<String, usize>) -> Result<Self, String> {
         if text.paths.is_empty() {
-            return Err("it says of no framework that it has the fused kernel".into());
+            return Err("it needs at least one path: a framework that has the fused kernel".into());
         }
         Ok(Self {
             steps: parse(&text.steps, groups)?,
@@ -292,8 +292,8 @@ impl Fusion {
         })
     }
 
-    /// Kernels that it makes superfluous at least; of equal ones those that one framework has come first,
-    /// because what holds for every program says less.
+    /// Minimum number of kernels it replaces; if equal, fusions that a framework has come before those that
+    /// any program can use.
     fn specificity(&self, groups: &[Group]) -> (bool, usize, bool, usize) {
         let beside_main =
             |step: &&Step| !step.passes && step.groups.iter().all(|&group| !groups[group].is_main());
@@ -304,7 +304,7 @@ impl Fusion {
 }
 
 impl Group {
-    /// Whether its kernels do the main work, whose time no fusion of their neighbours wins back.
+    /// Whether its kernels do the main work, whose time no fusion of their neighbours saves.
     pub fn is_main(&self) -> bool {
         !self.helper && !self.category.is_empty() && self.category.iter().all(|&category| is_main(category))
     }

@@ -1,4 +1,4 @@
-//! The lanes of a trace: what runs one after another on a stream, with all that matching asks of a row.
+//! The lanes of a trace: work in order on each stream, with everything that matching needs of a row.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use model::classify::Category;
 use model::names::canonical;
 use model::stages::Stage;
 
-/// A row of GPU work as matching sees it.
+/// A row of GPU work as seen by matching.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Item {
     pub row: RowRef,
@@ -19,26 +19,26 @@ pub(super) struct Item {
     pub end: i64,
     pub stage: Stage,
     pub step: Option<usize>,
-    /// Rows of one name from one op are of one kind.
+    /// Rows with the same name and op have the same kind.
     pub kind: u32,
-    /// Whether its category is that of main work.
+    /// Whether its category is main work.
     pub main: bool,
     /// Whether it only moves data.
     pub moves: bool,
-    /// The replay that it belongs to, numbered from 1; 0 for work that was launched by itself.
+    /// The graph replay it belongs to, numbered from 1; 0 for work launched on its own.
     pub replay: u32,
 }
 
 /// All lanes, and which groups each kind of kernel is in.
 pub(super) struct Lanes {
-    /// In time order each.
+    /// Each lane in time order.
     pub lanes: Vec<Vec<Item>>,
     groups_of: Vec<Vec<u64>>,
     /// (name, op) of every kind.
     pub kinds: Vec<KernelKind>,
 }
 
-/// A name from an op in a module class.
+/// A kernel name, its op and its module class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct KernelKind {
     pub name: StrId,
@@ -47,7 +47,7 @@ pub(super) struct KernelKind {
 }
 
 impl Lanes {
-    /// Sorts all rows into lanes and tries every group on every kind once.
+    /// Sorts all rows into lanes and tests each kind against every group once.
     pub fn of(context: &Run<'_>, catalogue: &FusionCatalogue) -> Self {
         let mut kinds = Kinds::default();
         let mut lanes: BTreeMap<u32, Vec<Item>> = BTreeMap::new();
@@ -82,7 +82,7 @@ impl Lanes {
     }
 }
 
-/// Kinds by number, with one row of each.
+/// Kinds by index, with one example row for each.
 #[derive(Default)]
 struct Kinds {
     numbers: Map<(KernelKind, bool), u32>,
@@ -106,7 +106,7 @@ impl Kinds {
         number
     }
 
-    /// The class of its module, by number: `RMSNorm_0` and `RMSNorm_7` are of one.
+    /// The index of its module class: `RMSNorm_0` and `RMSNorm_7` share one.
     fn class(&mut self, context: &Run<'_>, row: RowRef) -> u32 {
         let site = context.attribution.site_of(row);
         if let Some(&known) = self.class_of.get(&site) {

@@ -1,4 +1,4 @@
-//! Finds the sequences of the catalogue in the lanes: kernels next to each other on one stream, in order.
+//! Finds the sequences of the catalogue in the lanes: adjacent kernels on one stream, in order.
 
 use super::catalogue::Fusion;
 use super::lanes::{Item, Lanes};
@@ -9,14 +9,14 @@ use super::steps::Step;
 #[derive(Clone, Debug)]
 pub(super) struct Match {
     pub lane: usize,
-    /// Places in the lane, rising, each with whether the row counts as main work.
+    /// Indices into the lane, sorted, each with whether the row counts as main work.
     pub places: Vec<(usize, bool)>,
 }
 
-/// Rows that a fusion took already; nothing else may have them, and nothing may reach over them.
+/// Rows that a fusion already uses; no other match may use or span them.
 pub(super) type Taken = Vec<Vec<bool>>;
 
-/// All matches of a fusion among rows that are not taken, in one scan of each lane; takes their rows.
+/// All matches of a fusion among free rows, in one scan of each lane; marks their rows as taken.
 pub(super) fn find(
     lanes: &Lanes,
     helpers: &[bool],
@@ -57,14 +57,14 @@ impl Search<'_, '_, '_> {
     fn starts_at(&mut self, at: usize) -> bool {
         let fusion = self.fusion;
         let first = &fusion.steps[0];
-        // Only a step that must be there can be cheaply ruled out.
+        // Only a required step can be ruled out cheaply.
         if first.min > 0 && self.role(first, at).is_none() {
             return false;
         }
         self.rest(&fusion.steps, 0, at)
     }
 
-    /// Matches `steps`, of the first of which `done` repetitions are there, from `at` on.
+    /// Matches `steps` from `at` on; `done` repetitions of the first step are already matched.
     fn rest(&mut self, steps: &[Step], done: usize, at: usize) -> bool {
         let Some((step, later)) = steps.split_first() else { return !self.places.is_empty() };
         if done < step.max {
@@ -84,7 +84,7 @@ impl Search<'_, '_, '_> {
         done >= step.min && self.rest(later, 0, at)
     }
 
-    /// The next row for a step: at `at`, or after as few others as may lie between.
+    /// The next row for a step: at `at`, or after as few others as the fusion allows in between.
     fn next(&mut self, step: &Step, at: usize, repeats: bool) -> Option<(usize, bool)> {
         let between = if self.places.is_empty() { 0 } else { self.fusion.between };
         for place in at..=at + between {
@@ -94,7 +94,7 @@ impl Search<'_, '_, '_> {
             if let Some(main) = self.role(step, place).filter(|_| self.may_take(place, repeats)) {
                 return Some((place, main));
             }
-            // Main work in between does something else in the meantime.
+            // Main work in between does something else.
             if self.items[place].main {
                 return None;
             }
@@ -102,7 +102,7 @@ impl Search<'_, '_, '_> {
         None
     }
 
-    /// Whether the row is there, free, and of the same stage, step and replay as the first.
+    /// Whether the row exists, is free, and has the stage, step and replay of the first.
     fn goes_on(&self, place: usize) -> bool {
         let Some(item) = self.items.get(place) else { return false };
         if self.taken[place] {
@@ -114,14 +114,14 @@ impl Search<'_, '_, '_> {
         })
     }
 
-    /// Whether the row can be that step, and then whether it counts as main work.
+    /// Whether the row counts as main work, if it can be that step.
     fn role(&self, step: &Step, place: usize) -> Option<bool> {
         let item = &self.items[place];
         let group = step.groups.iter().copied().find(|&group| self.lanes.is_in(item, group))?;
         Some(item.main && !self.helpers[group])
     }
 
-    /// Whether a row may read what the one before it wrote.
+    /// Whether a row may read what the previous one wrote.
     fn may_take(&mut self, place: usize, repeats: bool) -> bool {
         let item = self.items[place];
         if self.fusion.dims.is_some_and(|dims| self.sizes.dims(item.row).is_some_and(|known| known != dims)) {
@@ -129,7 +129,7 @@ impl Search<'_, '_, '_> {
         }
         let Some(&(before, _)) = self.places.last() else { return true };
         let before = self.items[before];
-        // A step that may repeat, and one kernel twice in a row: a loop over tensors, not a chain.
+        // A repeated step with the same kernel twice in a row is a loop over tensors, not a chain.
         if repeats && self.fusion.same_size && before.kind == item.kind {
             return false;
         }
@@ -139,7 +139,7 @@ impl Search<'_, '_, '_> {
         if !self.fusion.same_size {
             return true;
         }
-        // Nobody copies a copy: two in a row are of two tensors.
+        // Nobody copies a copy: two in a row work on two tensors.
         !(before.moves && item.moves) && self.sizes.may_hand_on(before.row, item.row)
     }
 }

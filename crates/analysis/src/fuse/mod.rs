@@ -5,17 +5,17 @@
 //!                                        └─► saving, regularity, confidence ─► opportunities ─► present
 //! ```
 //!
-//! Only sequences that some program is known to have as one kernel are looked for. Their kernels must be
-//! neighbours on one stream, in order, in one stage and step, about once per layer; a kernel belongs to one
-//! sequence at most. Main work (matrix products, attention, experts, collectives, convolutions) may be part of
-//! a sequence, but its time is never counted as something to win. A kernel that is fused already is in no
-//! sequence, and is told as such. What must hold besides (tokens of the step, kind of the model, a library that is
-//! off) is in the catalogue too; where the trace does not tell, it is taken to hold.
+//! Only sequences that some program is known to run as one kernel are matched. Their kernels must be
+//! neighbours on one stream, in order, in one stage and step, about once per layer; a kernel belongs to at
+//! most one sequence. Main work (matrix products, attention, experts, collectives, convolutions) may be part
+//! of a sequence, but its time never counts as a possible gain. A kernel that is fused already is in no
+//! sequence and is reported as fused. Further preconditions (tokens of the step, kind of the model, a library
+//! that is off) are in the catalogue; if the trace does not show them, they are assumed to hold.
 //!
-//! Confidence counts three facts: the sequence occurs once per layer (`regular`), its kernels are traced
-//! back to an op or module (`located`), and the program's own framework is known to have the fused kernel on
-//! these GPUs (`available`). All three make it `confirmed`, two `likely`, fewer `candidate`. Fusions
-//! of certain models are not looked for when the trace does not tell the model.
+//! Confidence counts three facts: the sequence occurs once per layer (`regular`), its kernels are traced back
+//! to an op or module (`located`), and the program's own framework is known to have the fused kernel on these
+//! GPUs (`available`). Three facts make it `confirmed`, two `likely`, fewer `candidate`. Fusions for specific
+//! models are skipped if the trace does not name the model.
 
 mod catalogue;
 mod lanes;
@@ -46,30 +46,30 @@ use model::classify::Platform;
 use model::names::canonical;
 use model::stages::Stage;
 
-/// Sequences of a layer that occur less faithfully than this are chance neighbours.
+/// Per-layer sequences that occur less regularly than this are chance neighbours.
 const LEAST_REGULARITY: f64 = 0.5;
 
-/// From here on a sequence counts as one per layer.
+/// At or above this, a sequence counts as one per layer.
 const REGULAR: f64 = 0.9;
 
 /// What can be fused.
 #[derive(Clone, Debug, Default)]
 pub struct Fuse {
-    /// By stage, the largest gain first.
+    /// Sorted by stage, then largest gain first.
     pub opportunities: Vec<FuseOpportunity>,
     /// What was left out, and what is fused already.
     pub notes: Vec<String>,
 }
 
 impl Fuse {
-    /// Every place behind the opportunities.
+    /// Every instance of every opportunity.
     pub fn instances(&self) -> impl Iterator<Item = &FuseInstance> {
         self.opportunities.iter().flat_map(|one| &one.instances)
     }
 }
 
 /// One fusion in one stage.
-struct Found<'a> {
+struct StageFusion<'a> {
     stage: Stage,
     fusion: &'a Fusion,
     path: &'a FusedPath,
@@ -78,7 +78,7 @@ struct Found<'a> {
     matches: Vec<(Match, Saving)>,
 }
 
-impl Found<'_> {
+impl StageFusion<'_> {
     fn sum(&self, of: impl Fn(&Saving) -> i64) -> i64 {
         self.matches.iter().map(|(_, saving)| of(saving)).sum()
     }
@@ -88,12 +88,12 @@ impl Found<'_> {
     }
 }
 
-/// What can be fused, by the catalogue that comes with the program.
+/// What can be fused according to the built-in catalogue.
 pub fn fuse(context: &Run<'_>) -> Fuse {
     fuse_with(context, FusionCatalogue::built_in())
 }
 
-/// What can be fused, by a catalogue.
+/// What can be fused according to a catalogue.
 pub fn fuse_with(context: &Run<'_>, catalogue: &FusionCatalogue) -> Fuse {
     let search = Search {
         context,
@@ -119,20 +119,20 @@ pub fn fuse_with(context: &Run<'_>, catalogue: &FusionCatalogue) -> Fuse {
             let regularity = regular::regularity(&search.lanes, &calls, stage, &all);
             if fusion.per == Per::Layer && regularity < LEAST_REGULARITY {
                 left_out.irregular += matches.len();
-                // What is no sequence of the model leaves its kernels to others.
+                // Chance neighbours give their kernels back to other fusions.
                 search.release(&matches, &mut taken);
                 continue;
             }
             let confidence = search.confidence(fusion, path, regularity, &matches);
             let matches = search.savings(matches, &mut sizes);
-            found.push(Found { stage, fusion, path, confidence, regularity, matches });
+            found.push(StageFusion { stage, fusion, path, confidence, regularity, matches });
         }
     }
     let active = search.active(catalogue);
     opportunity::told(&search, found, left_out, active)
 }
 
-/// How much was not shown, and why.
+/// How many matches were not shown, and why.
 #[derive(Default)]
 struct LeftOut {
     irregular: usize,
@@ -155,7 +155,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Where this program would get the fused kernel; `None` when it cannot be suggested.
+    /// Where this program can get the fused kernel; `None` if it cannot be suggested.
     fn path<'f>(&self, fusion: &'f Fusion) -> Option<&'f FusedPath> {
         if self.program.has_fewer_ranks(fusion.min_ranks) || !self.program.model_is(&fusion.models) {
             return None;
@@ -183,7 +183,7 @@ impl Search<'_> {
         kind && !path.turns_on.as_ref().is_some_and(|library| self.program.uses(library))
     }
 
-    /// The matches that the preconditions on tokens and steps leave, and the others.
+    /// Splits matches by whether they meet the preconditions on tokens and steps.
     fn fitting(
         &self,
         fusion: &Fusion,
@@ -207,7 +207,7 @@ impl Search<'_> {
         })
     }
 
-    /// Tokens that a match handles: what its ops' shapes say, else what its step's name says.
+    /// Tokens that a match handles: from the shapes of its ops, otherwise from the name of its step.
     fn tokens(&self, found: &Match, sizes: &mut Sizes<'_>) -> Option<u64> {
         let items = &self.lanes.lanes[found.lane];
         let by_shape = found.places.iter().filter(|(_, main)| !main);

@@ -1,10 +1,10 @@
-//! What is told of a fusion: its figures, its kernels, where they come from and where the fused kernel is.
+//! The report data of a fusion: its figures, its kernels, where they come from and where the fused kernel is.
 
 use std::collections::BTreeMap;
 
 use trace::{Map, RowRef, StrId};
 
-use super::{Active, Found, Fuse, LeftOut, Match, Saving, Search};
+use super::{Active, Fuse, LeftOut, Match, Saving, Search, StageFusion};
 use model::classify::Platform;
 use model::names::display_name;
 use model::stages::Stage;
@@ -17,41 +17,41 @@ pub struct FuseOpportunity {
     pub pattern: String,
     /// What it fuses.
     pub title: String,
-    /// The rule whose finding it is.
+    /// The rule that reports it.
     pub rule: String,
-    /// Where it occurs.
+    /// The stage it occurs in.
     pub stage: Stage,
-    /// How sure it is.
+    /// How certain it is.
     pub confidence: Confidence,
-    /// How faithfully it occurs once per layer.
+    /// How regularly it occurs once per layer.
     pub regularity_pct: f64,
-    /// Time of the kernels that are not main work.
+    /// GPU time of the kernels that are not main work.
     pub related_ns: i64,
-    /// That, of its stage.
+    /// Share of the GPU time of its stage.
     pub time_share_pct: f64,
-    /// Most that can be won.
+    /// Upper limit of the gain.
     pub gain_ceiling_ns: i64,
-    /// That, of its stage.
+    /// The gain as a share of its stage.
     pub gain_pct: f64,
-    /// Part of it which is kernels' own time.
+    /// The part of the gain that is kernel time.
     pub gain_gpu_ns: i64,
-    /// Part of it which is idle time before their launches.
+    /// The part of the gain that is idle time before launches.
     pub gain_host_ns: i64,
-    /// Idle time before its kernels, as far as it counts.
+    /// Idle time before its kernels that counts as gain.
     pub gaps_ns: i64,
-    /// What is won when only what is not moved any more is saved.
+    /// The gain from gaps and memory traffic alone.
     pub saving_ns: i64,
-    /// How much sooner the run would end without the kernels that a fused one takes in; absent where that was not asked.
+    /// How much sooner the run would end without the replaced kernels; absent if this was not computed.
     pub removal_saves_ns: Option<i64>,
-    /// Launches that are gone.
+    /// Launches saved.
     pub launches_removed: usize,
-    /// Absent when the trace does not tell the shapes of all kernels.
+    /// Bytes no longer moved; absent if the trace does not record the shapes of all kernels.
     pub not_moved_bytes: Option<u64>,
-    /// The kernels of the usual place, in order.
+    /// The kernels of the most common instance, in order.
     pub kernels: String,
     /// The Python line with most of the time.
     pub location: Option<String>,
-    /// The kernel that does it at once.
+    /// The fused kernel.
     pub fused_path: String,
     /// How to turn it on.
     pub switch: String,
@@ -59,46 +59,46 @@ pub struct FuseOpportunity {
     pub rocm: &'static str,
     /// Why it is worth it.
     pub rationale: String,
-    /// Where that is known from.
+    /// The source for that.
     pub source: String,
-    /// Every place.
+    /// Every instance.
     pub instances: Vec<FuseInstance>,
 }
 
-/// One place where kernels run that could be one.
+/// One place where separate kernels run that could be one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FuseInstance {
     /// Id of the fusion in the catalogue.
     pub pattern: String,
     /// Its kernels in order, main work included.
     pub rows: Vec<RowRef>,
-    /// Those that no longer run when they are fused.
+    /// The kernels that no longer run when fused.
     pub removed: Vec<RowRef>,
-    /// Time of those that are not main work.
+    /// GPU time of the kernels that are not main work.
     pub related_ns: i64,
-    /// Idle time before its kernels, as far as it counts.
+    /// Idle time before its kernels that counts as gain.
     pub gaps_ns: i64,
-    /// Most that can be won.
+    /// Upper limit of the gain.
     pub gain_ceiling_ns: i64,
-    /// Part of that which is kernels' own time.
+    /// The part of the gain that is kernel time.
     pub gain_gpu_ns: i64,
-    /// Part of that which is idle time before their launches.
+    /// The part of the gain that is idle time before launches.
     pub gain_host_ns: i64,
 }
 
-/// How sure an opportunity is.
+/// How certain an opportunity is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
-    /// At most one fact speaks for it.
+    /// At most one fact supports it.
     Candidate,
-    /// Two do.
+    /// Two facts support it.
     Likely,
-    /// All three do.
+    /// All three facts support it.
     Confirmed,
 }
 
 impl Confidence {
-    /// As tables show it.
+    /// Its name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Confidence::Candidate => "candidate",
@@ -108,10 +108,10 @@ impl Confidence {
     }
 }
 
-/// The opportunities worth their share, the largest first in each stage.
+/// The opportunities above the minimum share, largest first in each stage.
 pub(super) fn told(
     search: &Search<'_>,
-    mut found: Vec<Found<'_>>,
+    mut found: Vec<StageFusion<'_>>,
     mut left_out: LeftOut,
     active: Vec<Active<'_>>,
 ) -> Fuse {
@@ -136,7 +136,7 @@ pub(super) fn told(
     Fuse { opportunities, notes }
 }
 
-fn opportunity(search: &Search<'_>, one: &Found<'_>, whole: i64) -> FuseOpportunity {
+fn opportunity(search: &Search<'_>, one: &StageFusion<'_>, whole: i64) -> FuseOpportunity {
     let gain = one.sum(|saving| saving.ceiling_ns);
     let unverified = if one.path.verified { "" } else { " (unverified)" };
     FuseOpportunity {
@@ -171,11 +171,11 @@ fn opportunity(search: &Search<'_>, one: &Found<'_>, whole: i64) -> FuseOpportun
     }
 }
 
-fn instance(search: &Search<'_>, one: &Found<'_>, found: &Match, saving: &Saving) -> FuseInstance {
+fn instance(search: &Search<'_>, one: &StageFusion<'_>, found: &Match, saving: &Saving) -> FuseInstance {
     let items = &search.lanes.lanes[found.lane];
     let time = |&(place, _): &(usize, bool)| items[place].end - items[place].start;
     let small: Vec<(usize, bool)> = found.places.iter().copied().filter(|(_, main)| !main).collect();
-    // Without main work that takes them in, one kernel is left, and it takes at least what the quickest takes.
+    // If no main work absorbs them, one kernel remains and takes at least as long as the fastest of them.
     let absorbed = small.len() < found.places.len();
     let kept = small.iter().min_by_key(|place| time(place)).copied().filter(|_| !absorbed);
     FuseInstance {
@@ -190,8 +190,8 @@ fn instance(search: &Search<'_>, one: &Found<'_>, found: &Match, saving: &Saving
     }
 }
 
-/// The kernels of the usual match, in order.
-fn kernels(search: &Search<'_>, one: &Found<'_>) -> String {
+/// The kernels of the most common match, in order.
+fn kernels(search: &Search<'_>, one: &StageFusion<'_>) -> String {
     let mut counts: Map<Vec<StrId>, (usize, usize)> = Map::default();
     for (number, (found, _)) in one.matches.iter().enumerate() {
         let name =
@@ -215,7 +215,7 @@ fn kernels(search: &Search<'_>, one: &Found<'_>) -> String {
 }
 
 /// The Python line with most of the time.
-fn location(search: &Search<'_>, one: &Found<'_>) -> Option<String> {
+fn location(search: &Search<'_>, one: &StageFusion<'_>) -> Option<String> {
     let mut times: BTreeMap<&str, i64> = BTreeMap::new();
     for (found, _) in &one.matches {
         for &(place, main) in &found.places {
@@ -250,7 +250,7 @@ fn notes(least: f64, left_out: &LeftOut, active: &[Active<'_>]) -> Vec<String> {
     }
     if left_out.of_unknown_model > 0 {
         let what = plural(left_out.of_unknown_model, "fusion", "fusions");
-        notes.push(format!("{what} of certain models not looked for: the trace does not tell the model"));
+        notes.push(format!("{what} for specific models skipped: the trace does not name the model"));
     }
     if !active.is_empty() {
         let spoken = |one: &Active<'_>| {

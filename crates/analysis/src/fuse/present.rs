@@ -6,7 +6,7 @@ use super::{Confidence, Fuse, FuseOpportunity};
 use crate::words::times;
 use model::stages::Stage;
 
-/// A finding whose ceiling is at least this share of its stage is of high, or of medium, severity.
+/// A finding is of high or medium severity if its ceiling is at least this share of its stage.
 const HIGH_PCT: f64 = 5.0;
 const MEDIUM_PCT: f64 = 1.0;
 
@@ -49,14 +49,14 @@ fn detail(key: &str) -> Column {
 }
 
 impl Fuse {
-    /// `fuse_opportunities`.
+    /// The table `fuse_opportunities`.
     pub fn table(&self) -> Table {
         let mut table = empty();
         self.opportunities.iter().for_each(|one| table.push(cells(one)));
         table
     }
 
-    /// One per opportunity.
+    /// One finding per opportunity.
     pub fn findings(&self) -> Vec<Finding> {
         self.opportunities.iter().map(FuseOpportunity::finding).collect()
     }
@@ -79,10 +79,10 @@ fn cells(one: &FuseOpportunity) -> Vec<Value> {
         Value::from(one.launches_removed),
         Value::int_or(
             one.not_moved_bytes.and_then(|bytes| i64::try_from(bytes).ok()),
-            "the trace does not tell the shapes of all kernels",
+            "the trace does not record the shapes of all kernels",
         ),
         Value::from(one.kernels.as_str()),
-        location.map_or_else(|| Value::absent("nothing tells where it comes from"), Value::Text),
+        location.map_or_else(|| Value::absent("no Python line is recorded for it"), Value::Text),
         Value::from(one.fused_path.as_str()),
         Value::from(one.switch.as_str()),
         Value::from(one.rocm),
@@ -93,7 +93,7 @@ fn cells(one: &FuseOpportunity) -> Vec<Value> {
 }
 
 impl FuseOpportunity {
-    /// It as a finding, with its kernels as evidence.
+    /// The opportunity as a finding, with its kernels as evidence.
     pub fn finding(&self) -> Finding {
         let severity = match self.gain_pct {
             _ if self.confidence == Confidence::Candidate => Severity::Info,

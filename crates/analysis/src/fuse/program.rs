@@ -1,4 +1,4 @@
-//! What the trace tells of the program: its framework, its model, how many ranks, and whose GPUs.
+//! What the trace shows about the program: its framework, its model, its ranks and its GPU vendor.
 
 use serde_json::Value;
 use trace::{Map, Trace};
@@ -7,7 +7,7 @@ use model::Run;
 use model::attribution::Site;
 use model::classify::Platform;
 
-/// Frameworks by what the paths of their Python files begin with or contain.
+/// Frameworks by the start or a part of their Python file paths.
 const FRAMEWORKS: &[(&str, &str)] = &[
     ("sglang/", "sglang"),
     ("vllm/", "vllm"),
@@ -18,12 +18,12 @@ const FRAMEWORKS: &[(&str, &str)] = &[
     ("diffusers/", "diffusers"),
 ];
 
-/// The framework of that name, among those that are known.
+/// The framework with this name, if it is known.
 pub fn framework_named(name: &str) -> Option<&'static str> {
     FRAMEWORKS.iter().map(|(_, framework)| *framework).find(|framework| *framework == name)
 }
 
-/// The framework that a Python file belongs to, with its place in the table: a framework comes before those it calls.
+/// The framework of a Python file, with its index in the table: a framework comes before those it calls.
 pub(crate) fn framework_of_path(path: &str) -> Option<(usize, &'static str)> {
     let within = |part: &str| path.starts_with(part) || path.contains(&format!("/{part}"));
     FRAMEWORKS.iter().enumerate().find(|(_, (part, _))| within(part)).map(|(at, (_, name))| (at, *name))
@@ -31,9 +31,9 @@ pub(crate) fn framework_of_path(path: &str) -> Option<(usize, &'static str)> {
 
 /// The program that was traced.
 pub(crate) struct Program {
-    /// `sglang`, `vllm`, …; `None` when nothing tells.
+    /// `sglang`, `vllm`, …; `None` if unknown.
     pub framework: Option<&'static str>,
-    /// Names of the model, its modules and files, in small letters; empty when nothing tells.
+    /// Lowercase names of the model, its modules and files; empty if unknown.
     model: String,
     ranks: Option<u64>,
     pub platform: Platform,
@@ -41,10 +41,10 @@ pub(crate) struct Program {
     libraries: Vec<&'static str>,
 }
 
-/// Libraries that can be turned on, with what their backends and files begin with.
+/// Libraries that can be turned on, by the prefix of their backends and ops.
 const LIBRARIES: &[&str] = &["aiter"];
 
-/// Words of models that read images or video.
+/// Words in the names of models that read images or video.
 const VISION: &[&str] = &[
     "vision",
     "visual",
@@ -71,27 +71,27 @@ impl Program {
         }
     }
 
-    /// Whether the trace shows that a library is on already.
+    /// Whether the trace shows that a library is on.
     pub fn uses(&self, library: &str) -> bool {
         self.libraries.contains(&library)
     }
 
-    /// Whether the model is known to read images or video too.
+    /// Whether the model is known to read images or video.
     pub fn reads_images(&self) -> bool {
         VISION.iter().any(|word| self.model.contains(word))
     }
 
-    /// Whether the model is known to have one of these words in its name; true without words.
+    /// Whether the model's name contains one of these words; true if there are none.
     pub fn model_is(&self, words: &[String]) -> bool {
         words.is_empty() || words.iter().any(|word| self.model.contains(word.as_str()))
     }
 
-    /// Whether anything tells the model.
+    /// Whether the model is known.
     pub fn knows_model(&self) -> bool {
         !self.model.is_empty()
     }
 
-    /// Whether fewer ranks are known to take part.
+    /// Whether fewer ranks than this are known to take part.
     pub fn has_fewer_ranks(&self, least: u32) -> bool {
         self.ranks.is_some_and(|ranks| ranks < u64::from(least))
     }
@@ -109,8 +109,8 @@ fn runs(context: &Run<'_>, library: &str) -> bool {
         })
 }
 
-/// The framework that launched the program: the one told, the one whose files have most of the time, or the one whose
-/// kernels there are.
+/// The framework that launched the program: the given one, otherwise the one with the most time in its files,
+/// otherwise the one with kernels in the trace.
 pub(crate) fn framework(context: &Run<'_>) -> Option<&'static str> {
     if context.program.framework.is_some() {
         return context.program.framework;
@@ -136,7 +136,7 @@ fn framework_of(context: &Run<'_>, site: &Site) -> Option<&'static str> {
     paths.iter().find_map(known).map(|(_, framework)| *framework)
 }
 
-/// Kernels that only one framework has.
+/// The framework of kernels that only one framework has.
 fn by_backend(context: &Run<'_>) -> Option<&'static str> {
     let has = |backend: &str| {
         context.rows.iter().any(|&row| context.class(row).is_some_and(|class| &*class.backend == backend))
@@ -166,7 +166,7 @@ fn model_words(context: &Run<'_>) -> String {
     words
 }
 
-/// Size of the world, as torch writes it; else the processes of the trace when there are several.
+/// World size as torch records it, otherwise the number of processes if there are several.
 fn ranks(trace: &Trace) -> Option<u64> {
     let key = trace.strings.find("distributedInfo");
     let said = trace.metadata.iter().filter(|fact| Some(fact.key) == key).find_map(|fact| {

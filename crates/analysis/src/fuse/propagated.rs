@@ -1,4 +1,4 @@
-//! What the run would save without the kernels that fusions take in, by propagation.
+//! What the run would save without the kernels that fusions replace, by propagation.
 
 use rayon::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::critical_path::{Engine, Scenario};
 use model::Run;
 
 impl Fuse {
-    /// Asks for each opportunity how much sooner the run would end.
+    /// Computes for each opportunity how much sooner the run would end.
     pub(crate) fn propagate(&mut self, context: &Run, engine: &Engine) {
         self.opportunities.par_iter_mut().for_each(|one| {
             one.removal_saves_ns = Some(engine.saving(&one.without(context)));
@@ -16,7 +16,7 @@ impl Fuse {
 }
 
 impl FuseOpportunity {
-    /// The run without the kernels that a fused one takes in, nor the host's time to get from the launch before to theirs.
+    /// The run without the replaced kernels and the host time between the previous launch and theirs.
     pub(crate) fn without(&self, context: &Run) -> Scenario {
         let mut scenario = Scenario::default();
         let regions = &context.trace.regions;

@@ -17,11 +17,11 @@ pub(super) fn calls(lanes: &Lanes) -> Map<(Stage, u32), usize> {
     calls
 }
 
-/// How near the matches of one stage are to one per layer, 0 to 1: the larger of
+/// How close the matches of one stage are to one per layer, 0 to 1: the larger of
 ///
-/// * the share of its calls that the most faithful kernel of the sequence spends in it (all rotary embeddings
-///   stand between a norm and a cache write), and
-/// * the share of layers with the usual number of matches, where the lane has repeating blocks.
+/// * the largest share of a kernel's calls that are part of the sequence (all rotary embeddings run between a
+///   norm and a cache write), and
+/// * the share of layers with the usual number of matches, if the lane has repeating blocks.
 pub(super) fn regularity(
     lanes: &Lanes,
     calls: &Map<(Stage, u32), usize>,

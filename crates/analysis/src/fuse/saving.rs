@@ -1,36 +1,36 @@
-//! What a fusion can win: launches and the gaps before them, and bytes that need not be read again.
+//! What a fusion can save: launches and the gaps before them, and bytes that need not be read again.
 //!
 //! ```text
 //! related = time of the kernels that are not main work
-//! ceiling = gaps + related                     when main work takes the others in
-//!         = gaps + related − the quickest      otherwise: one kernel is left, and it does at least that one's work
+//! ceiling = gaps + related                     if main work absorbs the others
+//!         = gaps + related − the fastest       otherwise: one kernel remains and takes at least that long
 //! saving  = gaps + Σ time × (bytes no longer moved / bytes moved), at most the ceiling
 //! ```
 //!
-//! A gap counts up to the median gap of the pattern, so that a stall of the host is not taken for the price of
-//! a launch. Where the trace does not tell a kernel's bytes, its own time is the bound.
+//! Each gap is capped at the median gap of the pattern, so a host stall does not count as launch cost. If the
+//! trace does not record a kernel's bytes, its own time is the limit.
 
 use super::lanes::Item;
 use super::matching::Match;
 use super::sizes::{Sizes, Tensors};
 
-/// What one match can win.
+/// What one match can save.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Saving {
     pub related_ns: i64,
     pub gaps_ns: i64,
     pub ceiling_ns: i64,
     pub saving_ns: i64,
-    /// Part of the ceiling that is kernels' own time.
+    /// The part of the ceiling that is kernel time.
     pub gpu_ns: i64,
-    /// Part of the ceiling that is idle time before their launches.
+    /// The part of the ceiling that is idle time before launches.
     pub host_ns: i64,
     pub launches: usize,
-    /// Absent when the shapes of a kernel are not known.
+    /// Absent if the shapes of a kernel are not known.
     pub bytes: Option<u64>,
 }
 
-/// One row of a match: its time that no earlier row of the match overlaps, and the idle time before it.
+/// One row of a match: its time not overlapped by earlier rows of the match, and the idle time before it.
 struct MatchedRow {
     time: i64,
     gap: i64,
@@ -51,12 +51,12 @@ fn parts(items: &[Item], found: &Match) -> Vec<MatchedRow> {
     parts
 }
 
-/// The gaps before all rows of a match but its first.
+/// The gaps before all rows of a match except the first.
 pub(super) fn gaps<'a>(items: &'a [Item], found: &'a Match) -> impl Iterator<Item = i64> + 'a {
     parts(items, found).into_iter().skip(1).map(|part| part.gap)
 }
 
-/// What a match can win when no gap counts for more than `longest_gap`.
+/// What a match can save if no gap counts for more than `longest_gap`.
 pub(super) fn saving(items: &[Item], found: &Match, longest_gap: i64, sizes: &mut Sizes<'_>) -> Saving {
     let parts = parts(items, found);
     let mains = parts.iter().filter(|part| part.main).count();
@@ -72,7 +72,7 @@ pub(super) fn saving(items: &[Item], found: &Match, longest_gap: i64, sizes: &mu
     Saving { related_ns, gaps_ns, ceiling_ns, saving_ns, gpu_ns, host_ns, launches, bytes }
 }
 
-/// Time and bytes of what the kernels hand on through memory: written by the one and read by a later one.
+/// Time and bytes of what the kernels pass on through memory: written by one and read by a later one.
 fn not_moved(
     items: &[Item],
     found: &Match,
@@ -81,7 +81,7 @@ fn not_moved(
 ) -> (i64, Option<u64>) {
     let tensors: Vec<Option<Tensors>> =
         found.places.iter().map(|&(place, _)| sizes.of(items[place].row).cloned()).collect();
-    // What main work takes in is not moved at all.
+    // Kernels absorbed by main work move no bytes at all.
     let absorbed = parts.iter().any(|part| part.main);
     let saved = if absorbed { vec![u64::MAX; parts.len()] } else { handed_on(&tensors) };
     let (mut time, mut bytes) = (0, Some(0u64));
@@ -102,8 +102,8 @@ fn not_moved(
     (time, bytes)
 }
 
-/// Bytes of each kernel that a fused one does not move: the largest of its tensors that a later kernel has
-/// too is written here and read there.
+/// Bytes of each kernel that a fused one does not move: the largest tensor that a later kernel has too is
+/// written by the first and read by the second.
 fn handed_on(tensors: &[Option<Tensors>]) -> Vec<u64> {
     let mut saved = vec![0u64; tensors.len()];
     for (i, from) in tensors.iter().enumerate() {

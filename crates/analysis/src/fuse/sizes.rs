@@ -23,19 +23,19 @@ const TYPES: &[(&str, u64)] = &[
     ("c10::Float8_e5m2", 1),
 ];
 
-/// Ops that look into a table or a cache: most of that tensor is not touched.
+/// Ops that look up values in a table or a cache: most of that tensor is not touched.
 const LOOK_UPS: &[&str] = &["rotary", "rope", "cache", "gather", "embedding", "index"];
 
 /// The tensors that an op works on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Tensors {
-    /// (elements, bytes) of each that its inputs list, largest first.
+    /// (elements, bytes) of each input tensor, largest first.
     pub listed: Vec<(u64, u64)>,
     /// Bytes read and written.
     pub moved: u64,
-    /// First dimension of the largest, or of what a look-up handles: the tokens.
+    /// First dimension of the largest tensor, or of the result of a look-up: the tokens.
     pub rows: u64,
-    /// Dimensions of the largest.
+    /// Number of dimensions of the largest tensor.
     pub dims: usize,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Sizes<'a> {
         Self { context, known: Map::default() }
     }
 
-    /// The tensors of a row's op; `None` where the trace does not tell them.
+    /// The tensors of a row's op; `None` if the trace does not record them.
     pub fn of(&mut self, row: RowRef) -> Option<&Tensors> {
         let context = self.context;
         let site = context.attribution.site_of(row);
@@ -62,17 +62,17 @@ impl<'a> Sizes<'a> {
         self.known.entry(site).or_insert_with(read).as_ref()
     }
 
-    /// How many dimensions the largest tensor of a row's op has, where the trace tells.
+    /// Number of dimensions of the largest tensor of a row's op, if recorded.
     pub fn dims(&mut self, row: RowRef) -> Option<usize> {
         self.of(row).map(|tensors| tensors.dims)
     }
 
-    /// How many tokens a row's op handles, where the trace tells.
+    /// How many tokens a row's op handles, if recorded.
     pub fn tokens(&mut self, row: RowRef) -> Option<u64> {
         self.of(row).map(|tensors| tensors.rows)
     }
 
-    /// Whether two rows come from one module, or from one function of the model; true where that is not known.
+    /// Whether two rows come from one module or one function of the model; true if that is not known.
     pub fn one_place(&self, a: RowRef, b: RowRef) -> bool {
         let (a, b) = (self.context.site(a), self.context.site(b));
         let text = |id| self.context.attribution.text(id);
@@ -88,8 +88,8 @@ impl<'a> Sizes<'a> {
         known && a.module == b.module || same(&without_line(frames(a)), &without_line(frames(b)))
     }
 
-    /// Whether two ops have tensors of one size, so that the one may hand its result to the other; true when
-    /// nothing is known of one of them.
+    /// Whether two ops have tensors of the same size, so one may pass its result to the other; true if either
+    /// is not known.
     pub fn may_hand_on(&mut self, from: RowRef, to: RowRef) -> bool {
         let largest = self.of(from).map(|tensors| tensors.listed[0].0);
         match (largest, self.of(to)) {
@@ -99,8 +99,8 @@ impl<'a> Sizes<'a> {
     }
 }
 
-/// An op's tensors from its `Input Dims` and `Input type`. Absent when a tensor's type is not known; types left
-/// out altogether are taken for two bytes, what models run in.
+/// An op's tensors from its `Input Dims` and `Input type`. `None` if a tensor's type is not known; missing
+/// types count as two bytes, the usual model precision.
 fn tensors(op: &str, dims: &str, types: &str) -> Option<Tensors> {
     let dims: Vec<Value> = serde_json::from_str(dims).ok()?;
     let types: Vec<String> = serde_json::from_str(types).unwrap_or_default();
@@ -127,7 +127,7 @@ fn tensors(op: &str, dims: &str, types: &str) -> Option<Tensors> {
     let main = shapes.iter().max_by_key(|shape| shape.elements)?;
     let (rows, dims) = (main.rows, main.dims);
     let all = listed.iter().fold(0u64, |all, &(_, bytes)| all.saturating_add(bytes));
-    // A look-up writes as much as it reads; ops of `aten` give a new tensor unless their name ends in an
+    // A look-up writes as much as it reads; `aten` ops return a new tensor unless their name ends in an
     // underscore; others list what they write.
     let makes_result = op.starts_with("aten::") && !op.ends_with('_') && !op.ends_with("_out");
     let written = match (looks_up, makes_result) {
@@ -153,8 +153,8 @@ struct Shape {
     bytes: u64,
 }
 
-/// The first dimension that most tensors have: the tokens. Of equally frequent ones the smallest, since tables
-/// and caches are larger than what is looked up.
+/// The most common first dimension: the tokens. If several tie, the smallest, because tables and caches are
+/// larger than what is looked up.
 fn usual_rows(shapes: &[Shape]) -> Option<u64> {
     let count = |rows: u64| shapes.iter().filter(|shape| shape.rows == rows).count();
     let all = shapes.iter().map(|shape| shape.rows);

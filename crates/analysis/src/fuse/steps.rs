@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 /// Repetitions that `+` allows.
 const MANY: usize = 64;
 
-/// One step of a pattern: any of its groups, so many times in a row.
+/// One step of a pattern: any of its groups, with repetitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Step {
-    /// Places in the catalogue's list of groups.
+    /// Indices into the catalogue's list of groups.
     pub groups: Vec<usize>,
     pub min: usize,
     pub max: usize,
-    /// Stands between the others without taking part.
+    /// It may run between the others without being part of the sequence.
     pub passes: bool,
 }
 

@@ -4,7 +4,7 @@ use hw::peaks::Peaks;
 use hw::{DataType, Level, Pipe};
 use trace::Trace;
 
-/// How `ingest` marks peaks measured by rocprof-compute.
+/// Prefix of `ingest` for peaks measured by rocprof-compute.
 const MEASURED: &str = "roofline.";
 
 /// A peak by name.
@@ -38,7 +38,7 @@ impl NamedPeak {
     }
 }
 
-/// Takes over the peaks that rocprof-compute measured on the first device; false if there are none.
+/// Uses the peaks that rocprof-compute measured on the first device; returns false if there are none.
 pub(crate) fn take_measured(trace: &Trace, peaks: &mut Peaks) -> bool {
     let mut found = false;
     for fact in &trace.metadata {

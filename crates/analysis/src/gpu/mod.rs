@@ -1,4 +1,4 @@
-//! What a trace says about a GPU: everything that peaks and figures per compute unit depend on.
+//! What a trace records about a GPU: everything that peaks and figures per compute unit depend on.
 
 mod measured;
 mod specs;
@@ -9,7 +9,7 @@ pub use specs::Specs;
 use hw::peaks::Setup;
 use trace::{Agent, Trace};
 
-/// A GPU as its trace records it, a partition of one included.
+/// A GPU, or a partition of one, as recorded in its trace.
 pub(crate) struct RecordedGpu {
     product: String,
     compute_partition: Option<String>,
@@ -21,7 +21,7 @@ pub(crate) struct RecordedGpu {
 }
 
 impl RecordedGpu {
-    /// Facts of a workload of rocprof-compute win over those of the agent: people correct them.
+    /// Facts of a rocprof-compute workload override those of the agent, because people correct them.
     pub fn of(trace: &Trace, specs: &Specs, agent: Option<&Agent>) -> Self {
         let whole = |value: f64| (value >= 1.0).then_some(value as u32);
         let text = |key: &str| specs.text(key).map(str::to_owned);
@@ -42,7 +42,7 @@ impl RecordedGpu {
         }
     }
 
-    /// The same for [`hw::peaks`].
+    /// The input for [`hw::peaks`].
     pub fn setup(&self) -> Setup<'_> {
         Setup {
             product: Some(&self.product),

@@ -2,7 +2,7 @@
 
 use trace::Trace;
 
-/// How `ingest` marks facts of `sysinfo.csv` in a trace's metadata.
+/// Prefix of `ingest` for facts of `sysinfo.csv` in a trace's metadata.
 const SYSINFO: &str = "sysinfo.";
 
 /// Facts by name, in the order of the source.
@@ -24,7 +24,7 @@ impl Specs {
         Self { facts: facts.collect() }
     }
 
-    /// The architectures that the inputs of a trace say they ran on.
+    /// The architectures that the inputs of a trace name.
     pub fn architectures(trace: &Trace) -> Vec<&str> {
         let key = format!("{SYSINFO}gpu_arch");
         let said = trace.metadata.iter().filter(|m| trace.strings.get(m.key) == key);
@@ -37,7 +37,7 @@ impl Specs {
         names
     }
 
-    /// The same with some facts corrected or added.
+    /// Corrects or adds some facts.
     pub fn corrected(mut self, corrections: &[(String, f64)]) -> Self {
         for (key, value) in corrections {
             match self.facts.iter_mut().find(|(known, _)| known == key) {
@@ -53,7 +53,7 @@ impl Specs {
         self.facts.iter().map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
-    /// A fact as text, unless it is not there or empty.
+    /// A fact as text; `None` if it is missing or empty.
     pub fn text(&self, key: &str) -> Option<&str> {
         self.facts.iter().find(|(known, _)| known == key).map(|(_, v)| v.as_str()).filter(|v| !v.is_empty())
     }

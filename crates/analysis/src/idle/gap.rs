@@ -7,22 +7,22 @@ use trace::{Map, Ns, RowRef, StrId, Table, Trace};
 use super::host::{Call, HostThread, HostThreads, Thread};
 use super::{Cause, GpuAccount, Piece};
 
-/// Work that starts this long after its launch returned was held back by something else.
+/// Work that starts this long after its launch returned was held up by something else.
 const HELD_BACK_NS: Ns = 50_000;
 
-/// An idle GPU starts queued work, or notices an event, within microseconds; what takes longer than this waits for
+/// An idle GPU starts queued work, or notices an event, within microseconds. Anything slower waits for
 /// something that was not recorded.
 const QUEUED_NS: Ns = 1_000_000;
 
-/// What the other GPUs of the run were busy with.
+/// When the other GPUs of the run were busy.
 pub(super) struct Elsewhere<'a> {
-    /// GPUs of the same span, this one among them.
+    /// GPUs with the same span, including this one.
     same: &'a [usize],
     busy: &'a [Vec<(Ns, Ns)>],
     own: usize,
 }
 
-/// A run has no more GPUs than this; a file that claims more must not cost their square.
+/// No run has more GPUs than this: a file that claims more must not cost quadratic time.
 const MOST_OTHERS: usize = 4096;
 
 impl<'a> Elsewhere<'a> {
@@ -45,7 +45,7 @@ impl<'a> Elsewhere<'a> {
     }
 }
 
-/// By name the GPU that had work of it last: GPUs come one after the other.
+/// For each name, the last GPU that ran it. GPUs are visited one after the other.
 pub(super) struct Names(Vec<u32>);
 
 impl Names {
@@ -53,13 +53,13 @@ impl Names {
         Self(vec![u32::MAX; trace.strings.len()])
     }
 
-    /// Whether a GPU meets a name for the first time.
+    /// Whether this is the GPU's first work with this name.
     fn is_first(&mut self, gpu: usize, name: StrId) -> bool {
         std::mem::replace(&mut self.0[name.0 as usize], gpu as u32) != gpu as u32
     }
 }
 
-/// The idle time of a GPU; `stretch` is told each piece of host code and its thread.
+/// Cuts the idle time of a GPU into pieces; calls `stretch` with each piece of host code and its thread.
 pub(super) fn pieces(
     trace: &Trace,
     host: &HostThreads,
@@ -68,9 +68,9 @@ pub(super) fn pieces(
     names: &mut Names,
     stretch: &mut dyn FnMut(&Piece, Thread),
 ) -> Vec<Piece> {
-    let mut found = Found { pieces: Vec::new(), stretch };
+    let mut found = GapPieces { pieces: Vec::new(), stretch };
     let mut reached = gpu.span.0;
-    // The last launched on each stream so far.
+    // The latest launch on each stream so far.
     let mut last_launch: Map<u32, Ns> = Map::default();
     for row in &gpu.rows {
         let first_of_name = names.is_first(elsewhere.own, name_of(trace, row.row));
@@ -103,19 +103,19 @@ pub(super) fn pieces(
     found.pieces
 }
 
-/// Pieces so far.
-struct Found<'a> {
+/// The pieces found so far.
+struct GapPieces<'a> {
     pieces: Vec<Piece>,
     stretch: &'a mut dyn FnMut(&Piece, Thread),
 }
 
-impl Found<'_> {
+impl GapPieces<'_> {
     fn put(&mut self, start: Ns, end: Ns, cause: Cause, place: StrId, next: RowRef) {
         if end <= start {
             return;
         }
         match self.pieces.last_mut() {
-            // A gap beside thousands of calls is few pieces. Host code waits for its owner and stays apart.
+            // Merges adjacent pieces. Host code stays separate until its owner is known.
             Some(last)
                 if cause != Cause::HostCode
                     && last.end == start
@@ -128,14 +128,14 @@ impl Found<'_> {
     }
 }
 
-/// Time without work, and the row that ends it.
+/// A gap in a GPU's work, and the row that ends it.
 struct Gap<'a> {
     trace: &'a Trace,
     row: &'a GpuRow,
     from: Ns,
     to: Ns,
     first_of_name: bool,
-    /// When the work before it on its stream was launched.
+    /// Launch time of the previous work on the same stream.
     queued_behind: Option<Ns>,
 }
 
@@ -145,7 +145,7 @@ impl Gap<'_> {
         host: &HostThreads,
         launch: Option<(Thread, usize)>,
         elsewhere: &Elsewhere,
-        found: &mut Found,
+        found: &mut GapPieces,
     ) {
         let next = self.row.row;
         let Some((thread, call)) = launch else {
@@ -163,7 +163,7 @@ impl Gap<'_> {
         let issued = begin.clamp(self.from, self.to);
         let before = found.pieces.len();
         self.cut_host_time(calls, thread, issued, elsewhere, found);
-        // A wait that nothing but the launch follows explains the whole gap: the queue had run dry.
+        // If a wait is followed by nothing but the launch, it explains the whole gap: the queue had run dry.
         let restarted = found.pieces[before..]
             .last()
             .filter(|piece| matches!(piece.cause, Cause::BlockingCall | Cause::Allocating))
@@ -173,7 +173,7 @@ impl Gap<'_> {
         self.cut_launch(calls, (call, is_blocking_copy), issued, restarted, found);
     }
 
-    /// Work that was launched before the gap began.
+    /// The cause of a gap before work that was launched before the gap began.
     fn queued(&self, calls: &HostThread, begin: Ns, elsewhere: &Elsewhere) -> Cause {
         let waits = calls.waits_for_event(self.queued_behind.unwrap_or(Ns::MIN), begin);
         match (waits, elsewhere.is_busy(self.from, self.to)) {
@@ -184,25 +184,25 @@ impl Gap<'_> {
         }
     }
 
-    /// The thread's time up to the launch.
+    /// Cuts the thread's time up to the launch.
     fn cut_host_time(
         &self,
         calls: &HostThread,
         thread: Thread,
         issued: Ns,
         elsewhere: &Elsewhere,
-        found: &mut Found,
+        found: &mut GapPieces,
     ) {
         let next = self.row.row;
         let mut at = self.from;
-        // What the thread had done last when it came to a stretch of its own.
+        // The thread's last call before the stretch between calls.
         let mut last: Option<&Call> = calls.before(self.from).filter(|call| call.facts.is_synchronisation());
         let mut places = calls.between(self.from, issued);
         while let Some(first) = places.next() {
             let call = &calls.calls[first];
             self.between_calls(calls, thread, (at, call.start.min(issued)), last, found);
             at = at.max(call.start.min(issued));
-            // Calls that follow and only launch make one piece with it.
+            // Calls that follow and only launch join this piece.
             let until = calls.launches_up_to(first).min(places.end - 1);
             places.start = until + 1;
             let end = calls.calls[until].end.min(issued);
@@ -234,14 +234,14 @@ impl Gap<'_> {
         (Cause::Launching, StrId::EMPTY)
     }
 
-    /// The thread's own time between two calls.
+    /// Why the GPU is idle between two calls of the thread.
     fn between_calls(
         &self,
         calls: &HostThread,
         thread: Thread,
         (from, to): (Ns, Ns),
         last: Option<&Call>,
-        found: &mut Found,
+        found: &mut GapPieces,
     ) {
         if to <= from {
             return;
@@ -254,7 +254,7 @@ impl Gap<'_> {
             }
             return;
         }
-        // What is short after a wait, or after a call for memory that let the queue run dry, is what it takes to start again.
+        // After a wait, or an allocation that let the queue run dry, a short stretch is restart cost.
         let (cause, place) = match last {
             Some(call) if call.facts.is_synchronisation() || call.facts.is_blocking_copy() => {
                 (Cause::BlockingCall, call.name)
@@ -265,14 +265,14 @@ impl Gap<'_> {
         found.put(from, to, cause, place, next);
     }
 
-    /// From the launch to the start of the work.
+    /// Cuts the time from the launch to the start of the work.
     fn cut_launch(
         &self,
         calls: &HostThread,
         (call, is_blocking_copy): (usize, bool),
         issued: Ns,
         restarted: Option<Piece>,
-        found: &mut Found,
+        found: &mut GapPieces,
     ) {
         let regions = &self.trace.regions;
         let (name, next) = (regions.name[call], self.row.row);

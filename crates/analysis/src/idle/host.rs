@@ -1,4 +1,4 @@
-//! What the threads that launch GPU work do: their runtime calls in time order, outermost only.
+//! The runtime calls of the threads that launch GPU work: in time order, outermost only.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -9,16 +9,16 @@ use super::GpuAccount;
 use model::calls::{CallFacts, Calls, Launches};
 use model::lanes::GpuRow;
 
-/// A thread of a process; calls without a thread share one per process.
+/// A thread of a process; calls without a thread share one thread per process.
 pub(super) type Thread = (ProcessId, ThreadId);
 
-/// Between these, `PACES` times the usual host time between launches is still launching.
+/// Host time of `PACES` times the usual time between launches still counts as launching, within these limits.
 const LEAST_NS: Ns = 100_000;
 const MOST_NS: Ns = 500_000;
 const PACES: Ns = 5;
-/// Loading code that takes less is part of launching.
+/// Code loading that takes less than this counts as launching.
 const LOADING_NS: Ns = 50_000;
-/// A launch this many times as long as usual, and at least `LEAST_NS`, does more than launch.
+/// A launch call this many times longer than usual, and at least `LEAST_NS`, does more than launch.
 const LONG_LAUNCH: Ns = 10;
 
 /// One runtime call.
@@ -36,12 +36,12 @@ impl Call {
         self.facts.launches.is_some_and(|what| what != Launches::HostFunction)
     }
 
-    /// Whether it loads code, or makes a graph executable, for longer than a launch takes.
+    /// Whether it loads code or instantiates a graph, for longer than a launch takes.
     pub fn loads(&self) -> bool {
         (self.facts.loads_code || self.facts.instantiates_graph) && self.end - self.start >= LOADING_NS
     }
 
-    /// Whether a GPU that is idle beside it waits for launches and nothing else.
+    /// Whether a GPU that idles during this call is only waiting for launches.
     fn only_launches(&self) -> bool {
         let facts = self.facts;
         let waits = facts.is_synchronisation() || facts.is_blocking_copy();
@@ -57,13 +57,13 @@ impl Call {
 /// A thread's calls and pace.
 #[derive(Default)]
 pub(super) struct HostThread {
-    /// By start; a call inside another is left out.
+    /// Sorted by start; nested calls are left out.
     pub calls: Vec<Call>,
-    /// Host time between two calls up to this long is launching.
+    /// Host time between two calls counts as launching up to this length.
     pub launching_up_to: Ns,
     /// A launch call that takes longer than this does more than launch.
     pub long_launch: Ns,
-    /// For each call the last one up to which the thread does nothing but launch, itself where more follows.
+    /// For each call, the last call of the run of launches that starts with it, which may be itself.
     launches_on: Vec<u32>,
     /// Calls that make a stream wait for an event.
     event_waits: Vec<u32>,
@@ -96,7 +96,7 @@ impl HostThreads {
         for row in 0..regions.len() {
             let Some(facts) = calls.of_region(trace, row) else { continue };
             let thread = (regions.process[row], regions.thread[row]);
-            // Neighbours are mostly of one thread.
+            // Consecutive regions are mostly from one thread.
             if memo.is_some_and(|(last, known)| last == thread && !known) {
                 continue;
             }
@@ -106,7 +106,7 @@ impl HostThreads {
             let (start, end) = (regions.start[row], regions.end[row]);
             match found.calls.last_mut() {
                 Some(last) if start < last.end && end <= last.end => {}
-                // Regions of one start come shortest first: the longer one holds the other.
+                // Regions with the same start come shortest first: the longer one encloses the other.
                 Some(last) if start == last.start && end > last.end => {
                     *last = Call { name: regions.name[row], start, end, facts };
                 }
@@ -120,7 +120,7 @@ impl HostThreads {
         Self { threads, calls }
     }
 
-    /// The same, with no calls joined.
+    /// The same threads with no calls joined.
     #[cfg(test)]
     pub fn one_by_one(mut self) -> Self {
         for thread in self.threads.values_mut() {
@@ -129,7 +129,7 @@ impl HostThreads {
         self
     }
 
-    /// What a call does, by its row of `regions`; nothing where it is no runtime call.
+    /// What a call does, by its row in `regions`; `None` if it is not a runtime call.
     pub fn facts(&self, trace: &Trace, call: usize) -> Option<&'static CallFacts> {
         self.calls.of_region(trace, call)
     }
@@ -155,7 +155,7 @@ impl HostThread {
         self.long_launch = (LONG_LAUNCH * middle(&mut launches).unwrap_or(0)).max(LEAST_NS);
     }
 
-    /// Joins calls that only launch: a long gap on each of many GPUs lies beside all of them.
+    /// Joins calls that only launch: a long gap on many GPUs spans the same calls on each of them.
     fn find_launching(&mut self) {
         let waits = |(place, call): (usize, &Call)| call.facts.waits_for_event.then_some(place as u32);
         self.event_waits = self.calls.iter().enumerate().filter_map(waits).collect();
@@ -170,12 +170,12 @@ impl HostThread {
         }
     }
 
-    /// The last call up to which the thread does nothing but launch from this one on.
+    /// The last call of the run of launches that starts with this call.
     pub fn launches_up_to(&self, place: usize) -> usize {
         self.launches_on[place] as usize
     }
 
-    /// Calls that end after `from` and start before `to`.
+    /// Calls that overlap the time from `from` to `to`.
     pub fn between(&self, from: Ns, to: Ns) -> Range<usize> {
         let first = self.partition_point(|call| call.end <= from);
         let last = self.partition_point(|call| call.start < to);
@@ -187,7 +187,7 @@ impl HostThread {
         self.calls[..self.partition_point(|call| call.end <= moment)].last()
     }
 
-    /// The first call for which `is_before` does not hold, sought from where the last look-up ended.
+    /// The first call for which `is_before` does not hold, searched from where the last look-up ended.
     fn partition_point(&self, is_before: impl Fn(&Call) -> bool) -> usize {
         let (calls, near) = (&self.calls, self.near.get().min(self.calls.len()));
         let (mut low, mut high, mut step) = (near, near, 1);
@@ -206,7 +206,7 @@ impl HostThread {
         place
     }
 
-    /// Whether the thread made a stream wait for an event between two moments.
+    /// Whether the thread made a stream wait for an event between these times.
     pub fn waits_for_event(&self, from: Ns, to: Ns) -> bool {
         let places = self.between(from, to);
         let next = self.event_waits.partition_point(|&wait| (wait as usize) < places.start);

@@ -4,9 +4,9 @@
 //! GPU work ─► gap ─► the work that ends it ─► its launch ─► its thread during the gap ─► pieces by cause
 //! ```
 //!
-//! A gap is cut where the launching thread changes what it does: a blocking call, an allocation, a call that loads code,
-//! the launch itself. Host time between calls is `launching` while it is as short as this thread usually takes from one
-//! launch to the next; a longer stretch is `host code`, charged to the function it belongs to (`owner`).
+//! A gap is cut where the launching thread changes what it does: a blocking call, an allocation, a call that
+//! loads code, the launch itself. Host time between calls is `launching` if it is no longer than usual for
+//! this thread; a longer stretch is `host code`, charged to its function (`owner`).
 //!
 //! Cost: a sort of each GPU's rows, one pass over the regions for calls, one more if there is host code.
 
@@ -25,14 +25,14 @@ use trace::{Map, Ns, RowRef, StrId, Table, Trace};
 use self::host::HostThreads;
 pub use present::{IDLE_CAUSES, table};
 
-/// Why a GPU had nothing to do.
+/// Why a GPU was idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Cause {
-    /// The host was busy issuing the work that ends the gap.
+    /// The host was busy launching the work that ends the gap.
     Launching,
-    /// The host waited in a call for the GPU, then had to start again.
+    /// The host waited in a call for the GPU, then had to restart.
     BlockingCall,
-    /// The host was in a call for memory.
+    /// The host was allocating or freeing memory.
     Allocating,
     /// The host did something else.
     HostCode,
@@ -46,12 +46,12 @@ pub enum Cause {
     WaitingElsewhere,
     /// Other GPUs had started already, or were not done yet.
     BeforeAndAfter,
-    /// The trace does not show it.
+    /// The trace does not show why.
     NotRecorded,
 }
 
 impl Cause {
-    /// All, in the order of tables.
+    /// All causes, in table order.
     pub const ALL: [Cause; 10] = [
         Cause::Launching,
         Cause::BlockingCall,
@@ -65,7 +65,7 @@ impl Cause {
         Cause::NotRecorded,
     ];
 
-    /// Its words in tables.
+    /// Its name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Cause::Launching => "launching",
@@ -89,9 +89,9 @@ pub struct Piece {
     pub start: Ns,
     /// Nanosecond after the last.
     pub end: Ns,
-    /// Why.
+    /// Why the GPU was idle.
     pub cause: Cause,
-    /// The call, function, op or annotation; empty where the cause says it all.
+    /// The call, function, op or annotation; empty if the cause says it all.
     pub place: StrId,
     /// The work that ends the gap; none before and after the run.
     pub next: RowRef,
@@ -104,17 +104,17 @@ impl Piece {
     }
 }
 
-/// One GPU: its work, and every nanosecond without.
+/// One GPU: its work, and all of its idle time.
 pub struct GpuAccount {
     /// Which GPU.
     pub lane: Lane,
-    /// Its work by (start, end).
+    /// Its work, sorted by (start, end).
     pub rows: Vec<GpuRow>,
-    /// First to last GPU work over all GPUs on this clock.
+    /// First to last GPU work over all GPUs that share this clock.
     pub span: (Ns, Ns),
     /// Time with any work.
     pub busy: Ns,
-    /// Time without, in order; lengths and `busy` add up to the span.
+    /// Idle time, in order; the lengths and `busy` add up to the span.
     pub idle: Vec<Piece>,
 }
 
@@ -124,7 +124,7 @@ impl GpuAccount {
         self.span.1 - self.span.0
     }
 
-    /// Idle time of one cause.
+    /// Idle time with this cause.
     pub fn idle_of(&self, cause: Cause) -> Ns {
         self.idle.iter().filter(|piece| piece.cause == cause).map(Piece::length).sum()
     }
@@ -142,7 +142,7 @@ impl GpuAccount {
 
 /// The accounts of all GPUs of a run.
 pub struct IdleAccounts {
-    /// By rank and agent.
+    /// Sorted by rank and agent.
     pub gpus: Vec<GpuAccount>,
 }
 
@@ -151,12 +151,12 @@ pub fn compute(trace: &Trace, classes: &Classes) -> IdleAccounts {
     accounts(trace, classes, Places::Named)
 }
 
-/// Accounts for all time of all GPUs by cause alone: pieces of host code name no owner that launches little.
+/// The same accounts when only causes matter: owners of host code are not checked for how much they launch.
 pub fn causes(trace: &Trace, classes: &Classes) -> IdleAccounts {
     accounts(trace, classes, Places::Any)
 }
 
-/// Whether the owner of host code is looked for among all that cover it.
+/// Whether the owner of host code must launch little itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Places {
     Named,
@@ -171,7 +171,7 @@ fn accounts(trace: &Trace, classes: &Classes, places: Places) -> IdleAccounts {
     IdleAccounts { gpus: beside(trace, &host, gpus, places) }
 }
 
-/// Accounts for the time of GPUs beside what the host does.
+/// Fills the idle time of each GPU from what the host did.
 fn beside(trace: &Trace, host: &HostThreads, mut gpus: Vec<GpuAccount>, places: Places) -> Vec<GpuAccount> {
     let busy: Vec<Vec<(Ns, Ns)>> = gpus.iter().map(|gpu| merged(gpu.rows.iter())).collect();
     let mut of_span: Map<(Ns, Ns), Vec<usize>> = Map::default();
@@ -192,7 +192,7 @@ fn beside(trace: &Trace, host: &HostThreads, mut gpus: Vec<GpuAccount>, places: 
     gpus
 }
 
-/// Accounts that tell how long GPUs were idle and not why, for traces of which the host's side was not read.
+/// How long GPUs were idle but not why, for traces read without the host side.
 pub fn without_causes(lanes: Vec<Lane>) -> IdleAccounts {
     let mut gpus: Vec<GpuAccount> = lanes.into_iter().map(account).collect();
     gpus.retain(|gpu| !gpu.rows.is_empty());
@@ -221,7 +221,7 @@ fn account(mut lane: Lane) -> GpuAccount {
     GpuAccount { lane, rows, span: (first, last), busy: 0, idle: Vec::new() }
 }
 
-/// Gives all GPUs on one clock one span.
+/// Gives all GPUs on one clock the same span.
 fn common_spans(trace: &Trace, gpus: &mut [GpuAccount]) {
     let recordings = Recordings::of(trace);
     let clock = |gpu: &GpuAccount| {
@@ -244,7 +244,7 @@ fn common_spans(trace: &Trace, gpus: &mut [GpuAccount]) {
     }
 }
 
-/// The union of the times of rows in order.
+/// The union of the times of rows, which are sorted.
 pub(crate) fn merged<'r>(rows: impl Iterator<Item = &'r GpuRow>) -> Vec<(Ns, Ns)> {
     let mut merged: Vec<(Ns, Ns)> = Vec::new();
     for row in rows {
@@ -256,7 +256,7 @@ pub(crate) fn merged<'r>(rows: impl Iterator<Item = &'r GpuRow>) -> Vec<(Ns, Ns)
     merged
 }
 
-/// Neighbours of one cause and place become one.
+/// Merges neighbouring pieces with the same cause and place.
 fn joined(mut pieces: Vec<Piece>) -> Vec<Piece> {
     pieces.retain(|piece| piece.end > piece.start);
     pieces.dedup_by(|piece, last| {

@@ -1,8 +1,8 @@
-//! Whose time a stretch of host code is: the outermost function, op or annotation that it fills and that launches hardly
-//! any GPU work itself. The innermost op would name a detail (`aten::normal_` in `prepare_inputs`), the outermost frame
-//! the whole program.
+//! The owner of a stretch of host code: the outermost function, op or annotation that it fills and that
+//! launches hardly any GPU work itself. The innermost op would name a detail (`aten::normal_` in
+//! `prepare_inputs`), the outermost frame the whole program.
 //!
-//! Cost: one pass over the regions for candidates, one over the rows of GPU work for what candidates launch.
+//! Cost: one pass over the regions for candidates, one over the GPU work for what candidates launch.
 
 use trace::{Map, Ns, StrId, Trace};
 
@@ -14,13 +14,13 @@ use super::{Cause, GpuAccount, Piece, Places};
 /// An owner launches at most this share of all GPU time.
 const LAUNCHED_PCT: i64 = 10;
 
-/// A piece of host code, whose owner is to be found.
+/// A piece of host code whose owner is not known yet.
 pub(super) struct Stretch {
     gpu: usize,
     start: Ns,
     end: Ns,
     thread: Thread,
-    /// Regions that it fills mostly and that fill it mostly, as (start, end, name); own thread's first.
+    /// Regions of its own thread that cover at least half of it, as (start, end, name).
     own: Vec<(Ns, Ns, StrId)>,
     others: Vec<(Ns, Ns, StrId)>,
 }
@@ -31,7 +31,7 @@ impl Stretch {
     }
 }
 
-/// Names the place of every piece of host code; one that no region covers is `not recorded`.
+/// Names the owner of every piece of host code; a piece that no region covers is `not recorded`.
 pub(super) fn charge(trace: &Trace, gpus: &mut [GpuAccount], mut stretches: Vec<Stretch>, places: Places) {
     if stretches.is_empty() {
         return;
@@ -54,7 +54,7 @@ pub(super) fn charge(trace: &Trace, gpus: &mut [GpuAccount], mut stretches: Vec<
         candidates.sort_by_key(|&(start, end, _)| (start, std::cmp::Reverse(end)));
         let filled = |&&(start, end, _): &&(Ns, Ns, StrId)| 2 * (stretch.end - stretch.start) >= end - start;
         let outermost = candidates.iter().filter(filled).find(|candidate| launches_little(candidate.2));
-        // Nothing is filled by it: the innermost region that covers it says at least where the host was.
+        // It fills no region: the innermost region that covers it at least shows where the host was.
         let owner = outermost.or_else(|| candidates.last()).map(|candidate| candidate.2);
         owners.insert((stretch.gpu, stretch.start), owner);
     }
@@ -72,15 +72,15 @@ pub(super) fn charge(trace: &Trace, gpus: &mut [GpuAccount], mut stretches: Vec<
 fn find_candidates(trace: &Trace, stretches: &mut [Stretch]) {
     let regions = &trace.regions;
     let profiler = ProfilerSpans::of(trace);
-    // Stretches by process; on several GPUs they may overlap, so the latest end so far bounds the search.
-    // How many of them ended already stands beside them.
+    // Stretches by process, with the number that have ended already. On several GPUs they may overlap, so the
+    // latest end so far bounds the search.
     let mut of_process: Map<trace::ProcessId, (Vec<usize>, usize)> = Map::default();
     for (number, stretch) in stretches.iter().enumerate() {
         of_process.entry(stretch.thread.0).or_default().0.push(number);
     }
     for row in 0..regions.len() {
         let Some((numbers, first)) = of_process.get_mut(&regions.process[row]) else { continue };
-        // A profiler's own span says nothing of what the host did.
+        // A profiler's own span does not show what the host did.
         if !profiler.is_program(trace, row) {
             continue;
         }
@@ -103,7 +103,7 @@ fn find_candidates(trace: &Trace, stretches: &mut [Stretch]) {
     }
 }
 
-/// GPU time launched inside all regions of each candidate's name.
+/// GPU time launched inside all regions with a candidate's name.
 fn launched_by_name(trace: &Trace, gpus: &[GpuAccount], stretches: &[Stretch]) -> Map<StrId, Ns> {
     let mut launched: Map<StrId, Ns> = Map::default();
     for (_, _, name) in stretches.iter().flat_map(|stretch| stretch.own.iter().chain(&stretch.others)) {
@@ -117,7 +117,7 @@ fn launched_by_name(trace: &Trace, gpus: &[GpuAccount], stretches: &[Stretch]) -
             by_thread.entry(thread).or_default().push((regions.start[call], row.work.end - row.work.start));
         }
     }
-    // Sums up to each launch, so that a region's share is a difference.
+    // Prefix sums up to each launch: a region's share is a difference.
     for launches in by_thread.values_mut() {
         launches.sort_unstable();
         let mut sum = 0;

@@ -7,10 +7,10 @@ use super::{Cause, IdleAccounts};
 use crate::base;
 use stats::percent;
 
-/// Its name.
+/// Name of the table.
 pub const IDLE_CAUSES: &str = "idle_causes";
 
-/// Idle time by GPU, cause and place, the most first; with `busy` it adds up to the span.
+/// Idle time by GPU, cause and place, largest first; with `busy` it adds up to the span.
 pub fn table(trace: &Trace, accounts: &IdleAccounts) -> Table {
     let columns = vec![
         Column::int("rank", Unit::Exact).detail(),

@@ -1,4 +1,4 @@
-//! Accounts on random runs: exact, and the same however calls are joined.
+//! Accounts of random runs: exact, and the same with and without joined calls.
 
 use proptest::prelude::*;
 use trace::{Agent, AgentKind, Kernel, OptI64, Process, Region, Source, Stream, Thread};
@@ -15,12 +15,12 @@ const CALLS: [&str; 6] = [
     "hipEventRecord",
 ];
 
-/// One call: which, how long before it, how long it takes; what a launch starts: on which GPU, how much later, for how long.
+/// One call: which, the time before it, its duration, and the work it launches: GPU, delay, duration.
 type Step = (usize, i64, i64, (usize, i64, i64));
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let call = prop_oneof![6 => Just(0usize), 4 => 1usize..CALLS.len()];
-    // Some times are long enough to be host code, to load code or to be held back.
+    // Some times are long enough to be host code, code loading or held-back work.
     let time = || prop_oneof![8 => 0i64..8_000, 1 => 50_000i64..700_000];
     prop::collection::vec((call, time(), time(), (0usize..3, time(), 1i64..30_000)), 1..60)
 }
@@ -68,7 +68,7 @@ fn run(steps: &[Step]) -> Trace {
 }
 
 proptest! {
-    /// Calls that only launch are skipped together; the account is that of a walk over each of them.
+    /// Runs of launches are skipped in one step; the account must match one made call by call.
     #[test]
     fn joined_launches_give_the_same_account(steps in steps()) {
         let trace = run(&steps);

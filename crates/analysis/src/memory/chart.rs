@@ -1,4 +1,4 @@
-//! Held memory over time, stacked by owner.
+//! Memory held over time, stacked by owner.
 
 use model::memory::{DeviceMemory, MemoryHistory};
 use report::chart::{Axis, Chart, Lane, Lanes, Mark, Series, Span};
@@ -6,35 +6,35 @@ use report::{Unit, Value, show};
 
 use super::Memory;
 
-/// Owners with a colour; the others are one.
+/// Owners with their own colour; the others share one.
 const OWNERS: usize = 7;
 /// Slices of the time axis.
 const SLICES: usize = 240;
-/// Devices beyond this many are not drawn.
+/// Most devices to draw.
 const DEVICES: usize = 8;
 
-/// What was held over time.
+/// The memory held over time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timeline {
-    /// The owners that hold most at the peak; what others hold comes last in every slice.
+    /// The owners that hold most at the peak; each slice ends with what the others hold.
     pub owners: Vec<String>,
     /// Equal slices of time.
     pub slices: Vec<Slice>,
 }
 
-/// The fullest moment of a slice of time.
+/// The fullest moment in a slice of time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Slice {
-    /// From the start of the record.
+    /// Start, relative to the start of the record.
     pub from_ns: i64,
-    /// To.
+    /// End, relative to the start of the record.
     pub to_ns: i64,
-    /// Bytes of each owner, and of all others.
+    /// Bytes of each owner, then of all others.
     pub bytes: Vec<i64>,
 }
 
 impl Slice {
-    /// All that was held.
+    /// All memory held.
     pub fn total(&self) -> i64 {
         self.bytes.iter().sum()
     }
@@ -82,7 +82,7 @@ pub(super) fn timeline(history: &MemoryHistory, device: &DeviceMemory, at_peak: 
     Timeline { owners, slices }
 }
 
-/// The chart; none where nothing changes.
+/// The chart; `None` if nothing changes.
 pub(super) fn chart(memory: &Memory) -> Option<Chart> {
     let devices: Vec<_> = memory.devices.iter().filter(|device| !device.timeline.slices.is_empty()).collect();
     let shown = &devices[..devices.len().min(DEVICES)];

@@ -1,4 +1,4 @@
-//! `memory A --compare B`: what holds more or less.
+//! `memory A --compare B`: what holds more or less memory.
 
 use report::{Column, Report, Table, Unit, Value};
 use trace::{Map, Trace};
@@ -6,21 +6,21 @@ use trace::{Map, Trace};
 use super::{DeviceFigures, Memory, Pool};
 use crate::base;
 
-/// A figure of two runs.
+/// One figure in two runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changed {
     /// The device.
     pub device: String,
-    /// What it is: a figure, or a line of the program.
+    /// The figure, or the line of the program.
     pub name: String,
-    /// Bytes before; absent where the first run does not tell.
+    /// Bytes in the first run; absent if it does not record them.
     pub base: Option<i64>,
-    /// Bytes after.
+    /// Bytes in the second run; absent if it does not record them.
     pub candidate: Option<i64>,
 }
 
 impl Changed {
-    /// Bytes more in the second run, when both tell.
+    /// How many more bytes the second run has, if both record them.
     pub fn delta(&self) -> Option<i64> {
         Some(self.candidate? - self.base?)
     }
@@ -31,7 +31,7 @@ impl Changed {
 pub struct MemoryChange {
     /// Figures of each device.
     pub figures: Vec<Changed>,
-    /// Lines that hold the peak, those that changed most first.
+    /// Lines that hold memory at the peak, largest change first.
     pub owners: Vec<Changed>,
 }
 
@@ -50,7 +50,7 @@ const FIGURES: [Figure; 6] = [
     ("fragmented", |device| of_pools(device, |pool| pool.fragmented)),
 ];
 
-/// Compares two runs; devices are matched by their names.
+/// Compares two runs; devices are matched by name.
 pub fn compare(base: &Memory, candidate: &Memory) -> MemoryChange {
     let mut change = MemoryChange::default();
     let find =
@@ -83,7 +83,7 @@ fn owners(label: &str, before: Option<&DeviceFigures>, after: Option<&DeviceFigu
         for holder in holders {
             let place = *places.entry(&holder.line).or_insert_with(|| {
                 let (device, name) = (label.to_string(), holder.line.clone());
-                // A line that does not hold the peak holds nothing of it.
+                // A line that is not in the peak's list holds none of it.
                 found.push(Changed { device, name, base: Some(0), candidate: Some(0) });
                 found.len() - 1
             });
@@ -94,7 +94,7 @@ fn owners(label: &str, before: Option<&DeviceFigures>, after: Option<&DeviceFigu
     found
 }
 
-/// A comparison as a report. `traces` give the inputs and their health.
+/// A comparison as a report. `traces` provide the inputs and their health.
 pub fn present_change(traces: [&Trace; 2], change: &MemoryChange) -> Report {
     let mut report = Report { command: "memory".into(), ..Report::default() };
     for trace in traces {
@@ -121,13 +121,13 @@ fn table(name: &str, title: &str, what: &str, rows: &[Changed]) -> Table {
     ];
     let mut table = Table::new(name, title, columns);
     for row in rows {
-        let why = "this run does not tell";
+        let why = "this run does not record it";
         table.push(vec![
             Value::from(row.device.as_str()),
             Value::from(row.name.as_str()),
             Value::int_or(row.base, why),
             Value::int_or(row.candidate, why),
-            Value::int_or(row.delta(), "one of the runs does not tell"),
+            Value::int_or(row.delta(), "one of the runs does not record it"),
         ]);
     }
     table

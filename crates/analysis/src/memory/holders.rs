@@ -1,15 +1,15 @@
-//! Who holds memory: at the peak, at the end, and for ever.
+//! What holds memory: at the peak, at the end, and forever.
 
 use model::memory::{DeviceMemory, Held, MemoryHistory};
 use trace::{Map, Ns, OptI64};
 
-/// So many of the largest blocks are listed.
+/// Number of largest blocks to list.
 const LARGEST: usize = 100;
 
 /// Blocks of one owner.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Holder {
-    /// The line of the program; empty in a list by operation.
+    /// The line of the program; empty if listed by operation.
     pub line: String,
     /// The operation.
     pub op: String,
@@ -21,7 +21,7 @@ pub struct Holder {
     pub bytes: i64,
 }
 
-/// A block that is held at the end.
+/// A block that is still held at the end.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LiveBlock {
     /// Its address.
@@ -32,11 +32,11 @@ pub struct LiveBlock {
     pub line: String,
     /// The operation that allocated it.
     pub op: String,
-    /// When it was allocated; absent: before the record.
+    /// When it was allocated; `None` if before the record.
     pub from: Option<Ns>,
 }
 
-/// Blocks of one line that were allocated in the record and never freed.
+/// Blocks from one line that were allocated in the record and never freed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NeverFreed {
     /// The line.
@@ -51,7 +51,7 @@ pub struct NeverFreed {
     pub last: Ns,
 }
 
-/// Bytes of some blocks by owner, most first; the key decides which owners are one.
+/// Bytes of some blocks by owner, largest first; owners with the same key are merged.
 fn holders(
     history: &MemoryHistory,
     device: &DeviceMemory,
@@ -117,7 +117,7 @@ pub(super) fn never_freed(history: &MemoryHistory, device: &DeviceMemory) -> Vec
             found.push(NeverFreed { line: line.into(), first: from, ..NeverFreed::default() });
             found.len() - 1
         });
-        // Blocks come in the order of their allocation.
+        // Blocks are in order of allocation.
         let sum = &mut found[place];
         *sum = NeverFreed {
             blocks: sum.blocks + 1,

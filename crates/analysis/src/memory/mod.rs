@@ -1,6 +1,6 @@
-//! `memory`: the most memory that was held, what held it, what is lost to fragmentation and what is never freed.
+//! `memory`: peak memory, what held it, what is lost to fragmentation and what is never freed.
 //!
-//! Sizes are those that the program asked for. Cost: one pass over the allocations and frees of each device.
+//! Sizes are as requested by the program. Cost: one pass over the allocations and frees of each device.
 
 mod chart;
 mod compare;
@@ -19,7 +19,7 @@ pub use out_of_memory::OutOfMemory;
 pub use pools::{Pool, Segment};
 pub use present::present;
 
-/// What it must be read with.
+/// What to read from a trace for memory.
 pub fn needs() -> Needs {
     let args = ArgNeeds::Keys(COUNTED.map(String::from).to_vec());
     Needs { memory_allocations: true, regions: true, python_frames: true, args, ..Needs::nothing() }
@@ -28,14 +28,14 @@ pub fn needs() -> Needs {
 /// The memory of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
-    /// GPUs, and the host where the source tells about it.
+    /// GPUs, and the host if the source records it.
     pub devices: Vec<DeviceFigures>,
 }
 
 /// The memory of one device.
 #[derive(Clone, Debug, Default)]
 pub struct DeviceFigures {
-    /// As a person calls it.
+    /// The device's name for people.
     pub label: String,
     /// First event of the record.
     pub start: Option<Ns>,
@@ -43,21 +43,21 @@ pub struct DeviceFigures {
     pub span_ns: i64,
     /// Allocations and frees.
     pub changes: usize,
-    /// The most that was held.
+    /// The most memory held at once.
     pub peak: Peak,
-    /// Held before the first event.
+    /// Memory held before the first event.
     pub at_start: i64,
-    /// Held at the end.
+    /// Memory held at the end.
     pub at_end: i64,
-    /// What the allocator rounds up to, at the end; absent without a snapshot.
+    /// Memory held at the end as rounded up by the allocator; absent without a snapshot.
     pub rounded_at_end: Option<i64>,
-    /// Taken from the driver at the end; absent without a snapshot.
+    /// Memory taken from the driver at the end; absent without a snapshot.
     pub reserved_at_end: Option<i64>,
-    /// Who held the peak, by line of the program.
+    /// What held the peak, by line of the program.
     pub peak_lines: Vec<Holder>,
-    /// Who held the peak, by operation and module.
+    /// What held the peak, by operation and module.
     pub peak_ops: Vec<Holder>,
-    /// The largest blocks that are held at the end.
+    /// The largest blocks still held at the end.
     pub largest: Vec<LiveBlock>,
     /// Blocks that were allocated in the record and never freed, by line.
     pub never_freed: Vec<NeverFreed>,
@@ -65,15 +65,15 @@ pub struct DeviceFigures {
     pub pools: Vec<Pool>,
     /// Reserved memory by segment.
     pub segments: Vec<Segment>,
-    /// Moments without memory.
+    /// Failed allocations.
     pub out_of_memory: Vec<OutOfMemory>,
     /// Held memory over time, by owner.
     pub timeline: Timeline,
-    /// Frees that are not in the record.
+    /// Frees that were not recorded.
     pub lost_frees: usize,
 }
 
-/// The part of the record to look at.
+/// The part of the record to analyse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryWindow {
     /// Where it begins.
@@ -82,7 +82,7 @@ pub struct MemoryWindow {
     pub end: Option<Moment>,
 }
 
-/// The figures of a trace; none where it tells nothing about memory.
+/// The figures of a trace; empty if it records nothing about memory.
 pub fn compute(trace: &Trace) -> Memory {
     compute_part(trace, MemoryWindow::default())
 }
@@ -98,7 +98,7 @@ pub fn compute_part(trace: &Trace, part: MemoryWindow) -> Memory {
     }
     let figures = |device: &DeviceMemory| of_device(trace, &history, device);
     let mut devices: Vec<DeviceFigures> = history.devices.iter().map(figures).collect();
-    // GPUs first: the host's memory is rarely the question.
+    // GPUs first: the host's memory is rarely of interest.
     let hosts: Vec<bool> = history.devices.iter().map(|device| device.is_host).collect();
     let mut order: Vec<usize> = (0..devices.len()).collect();
     order.sort_by_key(|&place| hosts[place]);

@@ -1,4 +1,4 @@
-//! Moments at which an allocation failed, and what it would have needed.
+//! Allocations that failed, and what they would have needed.
 
 use model::memory::{DeviceMemory, Owner};
 use trace::{Ns, Trace};
@@ -6,32 +6,32 @@ use trace::{Ns, Trace};
 /// An allocation that failed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OutOfMemory {
-    /// When.
+    /// When it failed.
     pub at: Ns,
-    /// Bytes asked for.
+    /// Bytes requested.
     pub asked: i64,
-    /// Bytes that the device had left, when recorded.
+    /// Bytes the device had left, if recorded.
     pub device_free: Option<i64>,
-    /// Bytes that the program held.
+    /// Bytes the program held.
     pub held: i64,
-    /// Bytes that the allocator had taken from the driver, when known.
+    /// Bytes the allocator had taken from the driver, if known.
     pub reserved: Option<i64>,
-    /// The line that asked.
+    /// The line that requested it.
     pub line: String,
 }
 
 impl OutOfMemory {
-    /// Bytes that the allocator had and the program did not use.
+    /// Bytes that the allocator had but the program did not use.
     pub fn cached(&self) -> Option<i64> {
         self.reserved.map(|reserved| (reserved - self.held).max(0))
     }
 
-    /// Bytes that the device had too few of.
+    /// How many bytes the device was short.
     pub fn short(&self) -> Option<i64> {
         self.device_free.map(|free| (self.asked - free).max(0))
     }
 
-    /// Whether the allocator had enough, in pieces that were too small.
+    /// Whether the allocator had enough memory, but in pieces that were too small.
     pub fn is_fragmentation(&self) -> Option<bool> {
         self.cached().map(|cached| cached >= self.asked)
     }

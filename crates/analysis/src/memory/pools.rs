@@ -1,4 +1,4 @@
-//! What the allocator took from the driver and does not use.
+//! Memory that the allocator took from the driver, and how much of it is unused.
 
 use model::memory::DeviceMemory;
 use trace::{BlockState, Map, Trace};
@@ -10,15 +10,15 @@ pub struct Segment {
     pub address: i64,
     /// `large`, `small`.
     pub pool: String,
-    /// Number of its stream, when known.
+    /// Number of its stream, if known.
     pub stream: Option<i64>,
     /// Whether it can grow.
     pub expandable: bool,
     /// Its size.
     pub bytes: i64,
-    /// Of it in use, as the allocator rounds.
+    /// Bytes in use, as rounded by the allocator.
     pub held: i64,
-    /// Of it free.
+    /// Free bytes.
     pub free: i64,
     /// The largest free block.
     pub largest_free: i64,
@@ -35,11 +35,11 @@ pub struct Pool {
     pub segments: usize,
     /// Their size.
     pub reserved: i64,
-    /// Of it in use, as the allocator rounds.
+    /// Bytes in use, as rounded by the allocator.
     pub held: i64,
-    /// Free in segments that nothing uses: the allocator can give them back.
+    /// Free bytes in segments that nothing uses: the allocator can return them.
     pub unused: i64,
-    /// Free in segments that something uses: too small a hole is lost.
+    /// Free bytes in segments that are in use: lost if the holes are too small.
     pub fragmented: i64,
     /// The largest free block.
     pub largest_free: i64,

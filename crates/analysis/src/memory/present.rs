@@ -7,19 +7,19 @@ use trace::{Ns, OptI64, Trace};
 use super::{DeviceFigures, Memory, NeverFreed, OutOfMemory, chart};
 use crate::base;
 
-/// Why sizes of the allocator are absent.
-const NO_SNAPSHOT: &str = "only a memory snapshot tells what the allocator holds";
-/// So many never-freed blocks of one line are a pattern.
+/// Why allocator sizes are absent.
+const NO_SNAPSHOT: &str = "only a memory snapshot records what the allocator holds";
+/// This many never-freed blocks from one line are a pattern.
 const MANY: usize = 3;
-/// Never-freed allocations that cover so much of the record go on all the time.
+/// Never-freed allocations that cover this share of the record happen all the time.
 const SPREAD_PCT: f64 = 50.0;
-/// Shares of memory that are worth a finding.
+/// A share of memory that is worth a finding.
 const LARGE_PCT: f64 = 10.0;
 
-/// All of it as a report.
+/// The whole report.
 pub fn present(trace: &Trace, memory: &Memory) -> Report {
     let mut report = base::report("memory", trace);
-    // Kernels were not read, so none are missing.
+    // Kernels were not read, so they are not missing.
     report.health.retain(|check| !["kernels", "coverage"].contains(&check.id.as_str()));
     report.tables = vec![
         devices(memory),
@@ -190,7 +190,7 @@ fn largest(memory: &Memory) -> Table {
                 Value::Int(block.bytes),
                 text_or(&block.line, "no line was recorded"),
                 text_or(&block.op, "no operation was recorded"),
-                since(device, block.from, "it was allocated before the record"),
+                since(device, block.from, "it was allocated before recording started"),
             ]);
         }
     }
@@ -278,8 +278,8 @@ fn out_of_memory(memory: &Memory) -> Table {
                 Value::from(device.label.as_str()),
                 since(device, Some(failed.at), "there is no other event"),
                 Value::Int(failed.asked),
-                Value::int_or(failed.device_free, "the snapshot does not tell"),
-                Value::int_or(failed.short(), "the snapshot does not tell what was free"),
+                Value::int_or(failed.device_free, "the snapshot does not record it"),
+                Value::int_or(failed.short(), "the snapshot does not record free memory"),
                 Value::Int(failed.held),
                 Value::int_or(failed.cached(), "the snapshot has no segments"),
                 text_or(&failed.line, "no line was recorded"),
@@ -336,7 +336,7 @@ fn failure(device: &DeviceFigures, failed: &OutOfMemory) -> Finding {
     }
 }
 
-/// Whether a line allocates all the time and never frees.
+/// Whether a line keeps allocating and never frees.
 fn grows(device: &DeviceFigures, line: &NeverFreed) -> bool {
     line.blocks >= MANY
         && percent(line.last - line.first, device.span_ns) >= SPREAD_PCT

@@ -1,12 +1,12 @@
-//! Achieved occupancy: how many waves were resident on average, by counters, beside how many would fit.
+//! Achieved occupancy: mean number of resident waves from counters, next to the number that would fit.
 //!
 //! ```text
 //! waves per CU = SQ_LEVEL_WAVES added up every cycle / (GRBM_GUI_ACTIVE / XCCs) / CUs
 //!              = 4 × SQ_WAVE_CYCLES / (GRBM_GUI_ACTIVE / XCCs) / CUs              (CDNA, where waves count every 4th cycle)
 //! ```
 //!
-//! This is the one achieved occupancy of all reports, but for the panels, whose formulas are AMD's: those divide the level of one
-//! pass by the cycles of another. Cycles that imply an impossible clock tell no occupancy.
+//! All reports use this achieved occupancy, except the panels, whose formulas are AMD's: those divide the
+//! level of one pass by the cycles of another. If cycles imply an impossible clock, there is no occupancy.
 
 use trace::{AgentId, Map, Table, Trace};
 
@@ -20,7 +20,7 @@ use crate::gpu::{RecordedGpu, Specs};
 pub struct Resident {
     /// Mean over time and compute units.
     pub waves_per_cu: f64,
-    /// Of the wave slots.
+    /// Share of the wave slots.
     pub percent: f64,
 }
 
@@ -31,7 +31,7 @@ impl Resident {
     }
 }
 
-/// What a launch is known by in two runs of the same program.
+/// Identifies a launch in two runs of the same program.
 pub(super) type Launch<'t> = (&'t str, Option<u32>, Option<u32>);
 
 /// Resident waves of the kernels of a run with counters.
@@ -41,16 +41,16 @@ pub(crate) struct Achieved<'t> {
     counted: bool,
 }
 
-/// A level that is added up every cycle, under the names of two tools; the second is that of a pass of its own.
+/// The wave level summed over cycles, as two tools name it; the second measures it in its own pass.
 const LEVEL: &str = "SQ_LEVEL_WAVES_ACCUM";
 const LEVEL_OF_PASS: &str = "SQ_ACCUM_PREV_HIRES";
 const LEVEL_PASS: &str = "SQ_LEVEL_WAVES";
 pub(super) const ACTIVE: &str = "GRBM_GUI_ACTIVE";
 const WAVE_CYCLES: &str = "SQ_WAVE_CYCLES";
-/// Cycles between two counts of the waves.
+/// Cycles between two samples of the waves.
 const WAVE_CYCLES_STEP: f64 = 4.0;
 
-/// The counters that achieved occupancy needs on an architecture: the cheapest that tell it, if any do.
+/// The cheapest counters that give achieved occupancy on an architecture; empty if there are none.
 pub fn occupancy_counters(arch: &hw::Arch) -> Vec<&'static str> {
     let waves = if arch.is_cdna() { WAVE_CYCLES } else { LEVEL };
     let known = |name: &&str| hw::counters::find(&arch.name, name).is_some();
@@ -58,7 +58,7 @@ pub fn occupancy_counters(arch: &hw::Arch) -> Vec<&'static str> {
     if names.iter().all(known) { names } else { Vec::new() }
 }
 
-/// Sums over the dispatches that have both counters of a formula.
+/// Sums over the dispatches with both counters of a formula.
 #[derive(Clone, Copy, Default)]
 struct Sums {
     waves: f64,
@@ -124,7 +124,7 @@ impl<'t> Achieved<'t> {
     }
 }
 
-/// Resident waves by key, or why they are not known. Of several GPUs any may stand for all, if it tells.
+/// Resident waves by key, or why they are not known. With several GPUs, any known one is used.
 fn told<K: Eq + std::hash::Hash>(
     trace: &Trace,
     specs: &Specs,
@@ -141,7 +141,7 @@ fn told<K: Eq + std::hash::Hash>(
     all
 }
 
-/// A counter by dispatch, its instances summed; NaN where it was not collected.
+/// A counter by dispatch, summed over instances; NaN if it was not collected.
 pub(super) fn column(trace: &Trace, counter: &str, pass: &str) -> Vec<f64> {
     let mut values = vec![f64::NAN; trace.kernels.len()];
     let mut add = |kernel: usize, value: f64| {

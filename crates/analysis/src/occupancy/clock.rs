@@ -1,5 +1,5 @@
-//! The clock that cycle counters imply: cycles of a die over the time of the kernels. A clock that the GPU cannot have means
-//! that cycles and times are not of the same work, so no figure per cycle can be trusted.
+//! The clock implied by cycle counters: cycles of a die over the time of the kernels. If the GPU cannot reach
+//! that clock, cycles and times are not of the same work, and no figure per cycle can be trusted.
 
 use report::{HealthCheck, HealthStatus};
 use trace::{Agent, AgentId, Map, StrId, Trace};
@@ -7,13 +7,13 @@ use trace::{Agent, AgentId, Map, StrId, Trace};
 use super::achieved::{ACTIVE, column};
 use crate::gpu::{RecordedGpu, Specs};
 
-/// Above the highest clock by more than readings differ.
+/// Readings may exceed the highest clock by this factor.
 const MARGIN: f64 = 1.05;
-/// No GPU runs faster; for those of which no clock is known.
+/// No GPU runs faster; used if its clock is not known.
 const FASTEST_MHZ: f64 = 3500.0;
-/// No GPU has more dies; for those of which the number is not known.
+/// No GPU has more dies; used if the number is not known.
 const MOST_DIES: f64 = 8.0;
-/// Counters also see a launch start and end. That is as long as a short kernel itself, and never longer than this.
+/// Counters include launch start and end: at most as long as the kernel itself, and at most this long.
 const AROUND_NS: f64 = 20_000.0;
 
 /// Why a figure per cycle is absent.
@@ -24,12 +24,12 @@ pub(crate) const IMPOSSIBLE: &str = "its cycles imply a clock that this GPU cann
 pub(crate) struct Cycles {
     cycles: f64,
     ns: f64,
-    /// The time in which the counter may have run.
+    /// The time in which the counter may have been running.
     counted_ns: f64,
 }
 
 impl Cycles {
-    /// Adds a dispatch that has both.
+    /// Adds a dispatch if it has both.
     pub fn add(&mut self, cycles: f64, ns: i64) {
         if cycles > 0.0 && ns > 0 {
             let ns = ns as f64;
@@ -40,7 +40,7 @@ impl Cycles {
     }
 }
 
-/// What a GPU can do.
+/// The limits of a GPU.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClockLimit {
     mhz: f64,
@@ -48,7 +48,7 @@ pub(crate) struct ClockLimit {
 }
 
 impl ClockLimit {
-    /// Of a GPU as far as it is known; the least strict where it is not.
+    /// The limits of a GPU as far as known, otherwise the least strict.
     pub fn of(trace: &Trace, specs: &Specs, agent: Option<&Agent>) -> Self {
         let recorded = RecordedGpu::of(trace, specs, agent);
         let setup = recorded.setup();
@@ -61,7 +61,7 @@ impl ClockLimit {
         }
     }
 
-    /// Whether these cycles cannot have happened in that time.
+    /// Whether these cycles cannot have happened in their time.
     pub fn excludes(&self, cycles: &Cycles) -> bool {
         cycles.cycles / self.dies > MARGIN * self.mhz / 1000.0 * cycles.counted_ns
     }
@@ -71,12 +71,12 @@ impl ClockLimit {
     }
 }
 
-/// The cycles of each dispatch, over all dies; not a number where they were not counted.
+/// The cycles of each dispatch over all dies; NaN if they were not counted.
 pub(crate) fn cycles_of(trace: &Trace) -> Vec<f64> {
     column(trace, ACTIVE, "")
 }
 
-/// Kernels whose cycles imply an impossible clock, as a check of the trace's health.
+/// Kernels whose cycles imply an impossible clock, as a health check.
 pub fn impossible_clock(trace: &Trace) -> Option<HealthCheck> {
     let specs = Specs::of(trace);
     let mut limits: Map<AgentId, ClockLimit> = Map::default();
@@ -134,7 +134,7 @@ mod tests {
         assert!(!excludes(8.0 * 2.1e6, 1_000_000), "2.1 GHz");
         assert!(excludes(8.0 * 2.3e6, 1_000_000), "2.3 GHz over a millisecond");
         assert!(excludes(8.0 * 7e4, 10_000), "7 GHz");
-        // As real files have it: 15 µs, and 27 µs of cycles.
+        // From real files: 15 µs, and 27 µs of cycles.
         assert!(!excludes(454_139.0, 15_040));
         assert!(excludes(2_569_126.0, 15_040));
         assert!(!excludes(1e9, 0), "no time, no clock");

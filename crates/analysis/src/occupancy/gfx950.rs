@@ -1,19 +1,19 @@
-//! Registers on gfx950 as profilers record them: those before a fix of 2026 take its register file for an older
-//! kind and give half the total, and no accumulation registers.
+//! Registers on gfx950 as profilers record them: before a fix in 2026 they mistook its register file for an
+//! older kind and recorded half the total, with no accumulation registers.
 
-/// What the recorded register counts of a GPU's kernels tell about the profiler.
+/// What the recorded register counts of a GPU's kernels show about the profiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// The counts are right.
     Right,
     /// The counts are half of what the kernels use.
     Halved,
-    /// The counts fit both.
+    /// The counts fit either case.
     Unclear,
 }
 
-/// Judges by (vector, accumulation) registers: the hardware gives out multiples of 8, so a total that is none is half
-/// of one, while accumulation registers are only seen by a profiler that knows the file.
+/// Judges by (vector, accumulation) registers. Hardware allocates multiples of 8, so any other total is half
+/// of the real one; accumulation registers are only recorded by a fixed profiler.
 pub(super) fn judge(counts: impl IntoIterator<Item = (u32, u32)>) -> Verdict {
     let mut halved = false;
     for (vgpr, agpr) in counts {
@@ -25,7 +25,7 @@ pub(super) fn judge(counts: impl IntoIterator<Item = (u32, u32)>) -> Verdict {
     if halved { Verdict::Halved } else { Verdict::Unclear }
 }
 
-/// The registers behind a halved count; where the total exceeds what vector registers can be, the rest are others.
+/// The registers behind a halved count; those beyond the vector limit are accumulation registers.
 pub(crate) fn restored(vgpr: u32) -> (u32, u32) {
     let total = vgpr.saturating_mul(2);
     let vector = total.min(256);

@@ -1,5 +1,5 @@
-//! Theoretical occupancy of kernels: how many waves fit, what limits them and what to change, from a trace, from
-//! code objects or from numbers. The rules are `hw`'s; here they meet what a run or a file tells.
+//! Theoretical occupancy of kernels: how many waves fit, what limits them and what to change, from a trace,
+//! from code objects or from numbers. The rules are in `hw`; this applies them to a run or a file.
 
 mod achieved;
 mod clock;
@@ -29,18 +29,18 @@ pub(crate) use gfx950::restored;
 pub(crate) use recorded::registers_are_halved;
 pub(crate) use resources::NOT_RECORDED;
 
-/// What the user says beyond the trace or the file.
+/// What the user sets beyond the trace or the file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OccupancyOptions<'a> {
-    /// The GPU, where the source does not tell; of code objects, the only one to look at.
+    /// The GPU, if the source does not record it; for code objects, the only GPU to look at.
     pub arch: Option<&'static Arch>,
-    /// Threads per workgroup, where the source does not tell.
+    /// Threads per workgroup, if the source does not record them.
     pub workgroup: Option<u32>,
-    /// LDS per workgroup on top of what the code object knows.
+    /// LDS per workgroup on top of the code object's.
     pub dynamic_lds: u32,
-    /// Code objects whose register counts win over the profiler's.
+    /// Code objects whose register counts override the profiler's.
     pub code: Option<&'a Contents>,
-    /// Another run of the same program with counters, where the trace itself has none.
+    /// Another run of the same program with counters, if the trace has none.
     pub counters: Option<&'a Trace>,
 }
 
@@ -51,16 +51,16 @@ const PROFILER: &str = "profiler";
 /// How many waves of each kernel fit.
 #[derive(Clone, Debug, Default)]
 pub struct Occupancies {
-    /// Of a run those with most time first, the runtime's own last; of code objects in their order.
+    /// For a run: most time first, the runtime's own kernels last; for code objects: in file order.
     pub kernels: Vec<KernelOccupancy>,
-    /// Whether they are of a run, which has calls, times and maybe counters.
+    /// Whether they come from a run, which has calls, times and maybe counters.
     pub is_of_run: bool,
-    /// What a reader has to know of the source.
+    /// Notes about the source.
     pub notes: Vec<Note>,
 }
 
 impl Occupancies {
-    /// The first row of a kernel, by its name as the source has it or demangled.
+    /// The first row of a kernel by its recorded or demangled name.
     pub fn of_kernel(&self, name: &str) -> Option<&KernelOccupancy> {
         let shown = names::demangle(name);
         self.kernels.iter().find(|kernel| kernel.shown_name == name || kernel.shown_name == shown)
@@ -70,16 +70,16 @@ impl Occupancies {
 /// One kernel with one set of resources, and how many of its waves fit.
 #[derive(Clone, Debug)]
 pub struct KernelOccupancy {
-    /// What it uses.
+    /// The resources it uses.
     pub used: KernelUse,
-    /// Its name for people.
+    /// Its demangled name.
     pub shown_name: String,
     /// How many of its waves fit and what limits them, or why that is not known.
     pub fits: Result<Arc<Occupancy>, String>,
 }
 
 impl KernelOccupancy {
-    /// Share of the wave slots that its waves fill, in percent to four digits; absent where that is not known.
+    /// Share of the wave slots that its waves fill, in percent to four digits; absent if not known.
     pub fn occupancy_pct(&self) -> Option<f64> {
         self.fits.as_ref().ok().map(|fits| rounded(fits.percent()))
     }
@@ -94,7 +94,7 @@ impl KernelOccupancy {
         self.fits.as_ref().ok().map(|fits| fits.wave_size)
     }
 
-    /// What keeps more waves from fitting, in words.
+    /// What keeps more waves from fitting, as text.
     pub fn limited_by(&self) -> Option<String> {
         let words = |fits: &Arc<Occupancy>| {
             fits.limited_by.iter().map(|limiter| limiter.name()).collect::<Vec<_>>().join(" ")
@@ -108,12 +108,12 @@ fn rounded(number: f64) -> f64 {
     (number * 1e4).round() / 1e4
 }
 
-/// What one kernel uses, as a run or a code object has it; absent is what the source does not say.
+/// What one kernel uses according to a run or a code object; absent if the source does not say.
 #[derive(Clone, Debug, Default)]
 pub struct KernelUse {
-    /// Name as the source has it.
+    /// Recorded name.
     pub name: String,
-    /// The architecture as the source names it; empty if it does not.
+    /// The architecture as recorded; empty if it is not.
     pub arch_name: String,
     /// Vector registers per lane.
     pub vgpr: Option<u32>,
@@ -125,7 +125,7 @@ pub struct KernelUse {
     pub lds_bytes: Option<u32>,
     /// Threads per workgroup.
     pub workgroup: Option<u32>,
-    /// Lanes per wave, where the GPU has a choice.
+    /// Lanes per wave, if the GPU has a choice.
     pub wave_size: Option<u32>,
     /// RDNA: workgroups stay within one compute unit.
     pub cu_mode: bool,
@@ -133,19 +133,19 @@ pub struct KernelUse {
     pub scratch_bytes: Option<u32>,
     /// Vector registers that were spilled.
     pub spills: Option<u32>,
-    /// Dispatches, of a run.
+    /// Number of dispatches, for a run.
     pub calls: u64,
-    /// Their time.
+    /// Their total time.
     pub total_ns: i64,
     /// Waves of the largest launch, per compute unit of the GPU.
     pub launched_waves_per_cu: Option<f64>,
-    /// Waves that were resident, or why that is not known; absent where the source is no run.
+    /// Waves that were resident, or why that is not known; absent if the source is not a run.
     pub achieved: Option<Result<Resident, &'static str>>,
-    /// Who says how many registers; empty where nobody does.
+    /// Source of the register counts; empty if there is none.
     pub registers_from: &'static str,
-    /// Who says how much LDS.
+    /// Source of the LDS size.
     pub lds_from: &'static str,
-    /// Who says how much scratch memory.
+    /// Source of the scratch size.
     pub scratch_from: &'static str,
 }
 
@@ -154,7 +154,7 @@ impl KernelUse {
         hw::arch::find(&self.arch_name)
     }
 
-    /// What a launch takes, or what is not known about it.
+    /// The resources of a launch, or which of them is not known.
     fn resources(&self) -> Result<KernelResources, String> {
         let vgpr = self.vgpr.ok_or("the source does not say how many registers it uses")?;
         let workgroup = self.workgroup.ok_or("the source does not say how large its workgroups are")?;
@@ -170,19 +170,19 @@ impl KernelUse {
     }
 }
 
-/// What [`occupancy`] needs of a trace.
+/// What [`occupancy`] reads from a trace.
 pub fn occupancy_needs() -> Needs {
     Needs { kernels: true, shapes: true, counters: true, counter_columns: true, ..Needs::nothing() }
 }
 
-/// Occupancy of the kernels of a trace read with [`occupancy_needs`].
+/// Occupancy of the kernels of a trace that was read with [`occupancy_needs`].
 pub fn compute(trace: &Trace, options: &OccupancyOptions) -> Occupancies {
     let (kernels, mut notes) = recorded::kernels(trace, options);
     notes.extend(options.code.iter().flat_map(|code| code.problems.iter().cloned().map(Note::from)));
     Occupancies { kernels: fitted(kernels), is_of_run: true, notes }
 }
 
-/// Occupancy of the kernels in code objects that pass `wanted` by name, mangled or not.
+/// Occupancy of the kernels in code objects whose name, mangled or not, passes `wanted`.
 pub fn compute_of_code(
     files: &[(InputFact, Contents)],
     options: &OccupancyOptions,
@@ -221,7 +221,7 @@ pub fn occupancy(trace: &Trace, options: &OccupancyOptions) -> Report {
     present(trace, options, &compute(trace, options))
 }
 
-/// Occupancy of a kernel of which only the numbers are known, as a report.
+/// Occupancy of a kernel given by numbers, as a report.
 pub fn occupancy_of_numbers(arch: &'static Arch, kernel: &KernelResources) -> Report {
     let used = KernelUse {
         name: "as given".into(),
@@ -244,7 +244,7 @@ pub fn occupancy_of_numbers(arch: &'static Arch, kernel: &KernelResources) -> Re
 
 /// Works out how many waves of each kernel fit.
 fn fitted(kernels: Vec<KernelUse>) -> Vec<KernelOccupancy> {
-    // Libraries have thousands of kernels with few different needs.
+    // Libraries have thousands of kernels with few distinct resource needs.
     let mut known: Map<(&'static str, KernelResources), Arc<Occupancy>> = Map::default();
     let mut fits = |used: &KernelUse| {
         let arch = match (used.arch(), used.arch_name.as_str()) {

@@ -8,7 +8,7 @@ use super::achieved::Resident;
 use super::{KernelOccupancy, KernelUse, Occupancies, resources, rounded};
 use model::names;
 
-/// Adds the tables `kernels` and `gains`, and remarks about what could not be told.
+/// Adds the tables `kernels` and `gains`, and notes about what is not known.
 pub(super) fn fill(report: &mut Report, occupancies: &Occupancies) {
     let kernels = &occupancies.kernels;
     report.notes.extend(occupancies.notes.iter().cloned());
@@ -23,16 +23,16 @@ pub(super) fn fill(report: &mut Report, occupancies: &Occupancies) {
     }
 }
 
-/// Counters of shorter dispatches tell little about the waves in their midst.
+/// Counters of shorter dispatches say little about their steady state.
 const SHORT_NS: i64 = 1_000_000;
 
 impl Occupancies {
-    /// `kernels`: what each uses, how many of its waves fit and what limits them.
+    /// The table `kernels`: what each uses, how many of its waves fit and what limits them.
     pub fn table(&self) -> Table {
         kernels(&self.kernels, self.is_of_run)
     }
 
-    /// `resources`: what each kernel uses, and who says so.
+    /// The table `resources`: what each kernel uses, and the source of each number.
     pub fn resources_table(&self) -> Table {
         resources::table(self.kernels.iter().map(|kernel| &kernel.used))
     }
@@ -108,7 +108,7 @@ fn kernels(rows: &[KernelOccupancy], of_run: bool) -> Table {
     table
 }
 
-/// A figure of the waves that were resident; nothing where the source is no run.
+/// A figure of the resident waves; `None` if the source is not a run.
 fn achieved(used: &KernelUse, figure: impl Fn(&Resident) -> f64) -> Option<Value> {
     let value = |resident: &Resident| Value::Float(rounded(figure(resident)));
     used.achieved.as_ref().map(|achieved| achieved.as_ref().map_or_else(|why| Value::absent(why), value))
@@ -138,7 +138,7 @@ fn gains(rows: &[KernelOccupancy]) -> Table {
     table
 }
 
-/// Each limit by itself, for one kernel.
+/// Each limit separately, for one kernel.
 pub(super) fn limits(arch: &Arch, kernel: &KernelResources) -> Table {
     let occupancy = theoretical(arch, kernel);
     let columns = vec![
@@ -147,7 +147,7 @@ pub(super) fn limits(arch: &Arch, kernel: &KernelResources) -> Table {
         Column::int("allocated", Unit::None).key(),
         Column::int("waves_per_simd", Unit::None).key(),
     ];
-    let mut table = Table::new("limits", "Each limit by itself", columns);
+    let mut table = Table::new("limits", "Each limit separately", columns);
     let registers = i64::from(kernel.vgpr) + i64::from(kernel.agpr);
     let per_simd = |workgroups: u32| {
         let waves = f64::from(workgroups) * f64::from(occupancy.waves_per_workgroup);

@@ -11,10 +11,10 @@ use super::gfx950::{self, Verdict};
 use super::{CODE_OBJECT, KernelUse, OccupancyOptions, PROFILER};
 use model::names;
 
-/// Where registers may be recorded wrong.
+/// The architecture whose registers may be recorded wrong.
 const GFX950: &str = "gfx950";
 
-/// What makes kernels one row.
+/// Kernels with the same key share a row.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     name: String,
@@ -25,7 +25,7 @@ struct Key {
     lds_bytes: Option<u32>,
     scratch_bytes: Option<u32>,
     workgroup: Option<u32>,
-    /// LDS as launched, whatever the code says.
+    /// LDS as launched, whatever the code object says.
     launched_lds: Option<u32>,
     lds_from: &'static str,
     scratch_from: &'static str,
@@ -59,7 +59,7 @@ pub(super) fn kernels(trace: &Trace, options: &OccupancyOptions) -> (Vec<KernelU
         let mut key = key(name, arch, shape, options);
         if let Some(kernel) = from_code.map(|at| code.kernels[at]) {
             (key.vgpr, key.agpr, key.sgpr) = (Some(kernel.vgpr), Some(kernel.agpr), Some(kernel.sgpr));
-            // A launch may add LDS and scratch of its own: what was recorded of it is better, if anything was.
+            // A launch may add its own LDS and scratch, so prefer the recorded values if there are any.
             if key.lds_bytes.is_none() {
                 (key.lds_bytes, key.lds_from) = (Some(kernel.lds_bytes), CODE_OBJECT);
             }
@@ -92,7 +92,7 @@ pub(super) fn kernels(trace: &Trace, options: &OccupancyOptions) -> (Vec<KernelU
             Remedy::CodeObject,
         )),
         Verdict::Unclear if on_gfx950 => notes.push(Note::new(
-            "profilers before mid-2026 give half the registers of gfx950 kernels, and these counts do not tell",
+            "profilers before mid-2026 record half the registers of gfx950 kernels, and these counts do not show which it is",
             Remedy::CodeObject,
         )),
         _ => {}
@@ -105,7 +105,7 @@ pub(super) fn kernels(trace: &Trace, options: &OccupancyOptions) -> (Vec<KernelU
             KernelUse { achieved: Some(resident), ..kernel_use(key, &tally, verdict, &code) }
         })
         .collect();
-    // The runtime's own copies and fills come last: nobody sets their registers.
+    // The runtime's own copies and fills come last: users cannot change their registers.
     kernels.sort_by(|a, b| {
         let key =
             |kernel: &KernelUse| (names::is_of_runtime(&kernel.name), std::cmp::Reverse(kernel.total_ns));
@@ -119,7 +119,7 @@ pub(super) fn kernels(trace: &Trace, options: &OccupancyOptions) -> (Vec<KernelU
     (kernels, notes)
 }
 
-/// Whether the profiler gave half the registers of the kernels of a trace on a GPU.
+/// Whether the profiler recorded half the registers for the kernels of a trace on a GPU.
 pub(crate) fn registers_are_halved(trace: &Trace, arch: &hw::Arch) -> bool {
     if arch.name != GFX950 {
         return false;

@@ -1,4 +1,4 @@
-//! The table of what kernels use, with who says so.
+//! The table of kernel resources with their sources.
 
 use report::{Column, Table, Unit, Value};
 
@@ -23,7 +23,7 @@ pub(super) fn table<'a>(kernels: impl IntoIterator<Item = &'a KernelUse>) -> Tab
         Column::text("lds_from").detail(),
         Column::text("scratch_from").data(),
     ];
-    let mut table = Table::new("resources", "What kernels use, and who says so", columns);
+    let mut table = Table::new("resources", "Kernel resources and their sources", columns);
     let number = |number: Option<u32>, why: &str| Value::int_or(number.map(i64::from), why);
     let text = |text: &str| if text.is_empty() { Value::absent(NOT_RECORDED) } else { Value::from(text) };
     for kernel in kernels {

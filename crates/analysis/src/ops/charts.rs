@@ -1,4 +1,4 @@
-//! The flame graph of GPU time, and the modules as bars.
+//! The flame graph of GPU time, and a bar chart of the modules.
 
 use model::call_tree::{FoldedTree, NodeKind};
 use model::names::display_name;
@@ -11,16 +11,16 @@ use super::Ops;
 const WIDTH: f64 = 1200.0;
 const LINE: f64 = 18.0;
 const LETTERS: f64 = 11.0;
-/// Narrower boxes are left out: nobody could point at them.
+/// Narrower boxes are left out: they are too small to hover over.
 const NARROWEST: f64 = 1.0;
-/// Narrower boxes have no words.
+/// Narrower boxes have no label.
 const ROOM_FOR_WORDS: f64 = 28.0;
-/// Levels below the root.
+/// Most levels below the root.
 const DEEPEST: u32 = 24;
-/// Bars of modules.
+/// Most bars in the module chart.
 const MOST_MODULES: usize = 24;
 
-/// The charts that have something to show.
+/// The charts that have data.
 pub fn charts(ops: &Ops) -> Vec<Chart> {
     [flame_graph(ops), module_tree(ops)].into_iter().flatten().collect()
 }
@@ -39,7 +39,7 @@ fn time(ns: i64) -> String {
     show(&Value::Int(ns), Unit::Ns)
 }
 
-/// Modules, ops and kernels from the top down; width is GPU time.
+/// Modules, ops and kernels from the top down; box width is GPU time.
 fn flame_graph(ops: &Ops) -> Option<Chart> {
     let tree = &ops.tree;
     if ops.gpu_ns <= 0 {
@@ -49,7 +49,7 @@ fn flame_graph(ops: &Ops) -> Option<Chart> {
         FoldedTree::of(tree, |node| matches!(node.kind, NodeKind::Module | NodeKind::Op | NodeKind::Work));
     let scale = WIDTH / ops.gpu_ns as f64;
     let mut shapes = Vec::new();
-    // Where the next child of a place begins.
+    // The left edge of the next child of each box.
     let mut next = vec![0.0f64; folded.nodes.len()];
     let mut lowest = 0;
     for place in folded.in_order() {
@@ -93,11 +93,11 @@ fn flame_graph(ops: &Ops) -> Option<Chart> {
     let drawing = Drawing { width: WIDTH, height, shapes };
     let chart = Chart::new("flame_graph", "GPU time by module, op and kernel", Mark::Drawing(drawing));
     Some(chart.with_description(
-        "Each box is as wide as its GPU time and stands below what called it; like siblings are one box, the largest at the left.",
+        "Box width is GPU time; callers are above. Siblings with one name share a box; largest on the left.",
     ))
 }
 
-/// The modules in the order of the tree, with the time of their own and that of what they call.
+/// The modules in tree order, with their own GPU time and the GPU time of their children.
 fn module_tree(ops: &Ops) -> Option<Chart> {
     let places = ops.modules.in_order();
     let modules = places.iter().map(|&place| &ops.modules.nodes[place as usize]);
@@ -106,7 +106,7 @@ fn module_tree(ops: &Ops) -> Option<Chart> {
         .take(MOST_MODULES)
         .map(|node| {
             let name = ops.tree.strings.get(node.class);
-            // Labels end at the axis, so that spaces would not show.
+            // Labels are right-aligned at the axis, so indenting with spaces would not show.
             let indent = "› ".repeat(node.depth.saturating_sub(1) as usize);
             let (own, below) = (node.own.gpu_ns, node.all.gpu_ns - node.own.gpu_ns);
             let share = show(&Value::Float(percent(node.all.gpu_ns, ops.gpu_ns)), Unit::Pct);
@@ -121,7 +121,5 @@ fn module_tree(ops: &Ops) -> Option<Chart> {
     let series = vec![Series::new("own ops", 0), Series::rest("modules below")];
     let bars = Bars { series, bars, ..Bars::across() };
     let chart = Chart::new("module_tree", "GPU time of modules", Mark::Bars(bars)).with_x(Axis::of(Unit::Ns));
-    Some(chart.with_description(
-        "Modules as they call each other; a module's bar holds those of the modules that it calls.",
-    ))
+    Some(chart.with_description("The module tree; a module's bar includes the modules that it calls."))
 }

@@ -1,40 +1,40 @@
-//! The tree by name: a recursive call counts once for what is inclusive.
+//! The tree grouped by name: inclusive figures count recursive calls once.
 
 use model::call_tree::{CallTree, Figures, NodeKind};
 use trace::{Map, StrId};
 
 use super::ModuleOp;
 
-/// All places of one name.
+/// All nodes with one name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grouped {
     /// The name, in the tree's strings.
     pub name: StrId,
-    /// Shapes and types, where the grouping tells them apart.
+    /// Shapes and types, if the grouping distinguishes them.
     pub arguments: u32,
     /// Calls.
     pub calls: u64,
     /// Calls that launch work themselves.
     pub launching_calls: u64,
-    /// GPU time of those calls with all below.
+    /// GPU time of those calls, children included.
     pub launching_gpu_ns: i64,
-    /// GPU time launched here and not in another place of the grouping.
+    /// GPU time launched here and not below another row of the same table.
     pub self_gpu_ns: i64,
-    /// Work below, with its launches, delays and queues; `host_ns` is that of the outermost calls.
+    /// Inclusive work, with its launches, delays and queues; `host_ns` is that of the outermost calls.
     pub all: Figures,
-    /// GPU time that repeats a forward pass, of `all`.
+    /// The part of the inclusive GPU time that recomputes a forward pass.
     pub recomputed_ns: i64,
 }
 
 impl Grouped {
-    /// Looks only at calls that launch work themselves, as TraceLens does.
+    /// Counts only calls that launch work themselves, as TraceLens does.
     pub(super) fn count_launching(&mut self) {
         self.calls = self.launching_calls;
         self.all.gpu_ns = self.launching_gpu_ns;
     }
 }
 
-/// By node: the op that its work belongs to; what launched it where no op encloses the launch.
+/// For each node, the op that owns its work, or whatever launched it if no op encloses the launch.
 pub(super) fn owners(tree: &CallTree) -> Vec<u32> {
     let ops = tree.nearest(|kind| kind == NodeKind::Op);
     let mut owns: Vec<bool> = tree.nodes.iter().map(|node| node.kind == NodeKind::Op).collect();
@@ -48,7 +48,7 @@ pub(super) fn owners(tree: &CallTree) -> Vec<u32> {
     owners
 }
 
-/// Groups all nodes that have a key, largest GPU time of its own first.
+/// Groups all nodes that have a key, largest self GPU time first.
 pub(super) fn by(
     tree: &CallTree,
     inclusive: &[Figures],
@@ -57,7 +57,7 @@ pub(super) fn by(
     let mut rows: Vec<Grouped> = Vec::new();
     let mut known: Map<(StrId, u32), u32> = Map::default();
     let mut row_of: Vec<Option<u32>> = vec![None; tree.nodes.len()];
-    // The row whose work a node belongs to.
+    // The row that owns each node's work.
     let mut nearest: Vec<Option<u32>> = vec![None; tree.nodes.len()];
     for place in 1..tree.nodes.len() {
         let node = &tree.nodes[place];
@@ -78,7 +78,7 @@ pub(super) fn by(
         }
     }
     let recomputed = recomputed(tree);
-    // Inclusive figures count the outermost of nested calls of one name only.
+    // Inclusive figures count only the outermost of nested calls with one name.
     let children = tree.children();
     let mut open_calls = vec![0u32; rows.len()];
     let mut open: Vec<(u32, bool)> = vec![(0, false)];
@@ -105,7 +105,7 @@ pub(super) fn by(
         open.push((place, true));
         open.extend(children[at].iter().rev().map(|&child| (child, false)));
     }
-    // Calls of a capture beside the run are not counted, and may have no work here.
+    // Calls of a separate capture are not counted, and may have no work here.
     rows.retain(|row| row.calls > 0 || row.all.work > 0);
     let order = |row: &Grouped| (-row.self_gpu_ns, -row.all.gpu_ns, -row.all.host_ns);
     rows.sort_by(|a, b| {
@@ -117,7 +117,7 @@ pub(super) fn by(
     rows
 }
 
-/// By node: GPU time at and below it that repeats a forward pass.
+/// For each node, the GPU time at and below it that recomputes a forward pass.
 fn recomputed(tree: &CallTree) -> Vec<i64> {
     let own = tree.nodes.iter().map(|node| if node.recomputes { node.own.gpu_ns } else { 0 });
     let mut below: Vec<i64> = own.collect();
@@ -127,7 +127,7 @@ fn recomputed(tree: &CallTree) -> Vec<i64> {
     below
 }
 
-/// Work by the class of the nearest module and by op.
+/// GPU work by class of the nearest module and by op.
 pub(super) fn module_ops(tree: &CallTree, owners: &[u32]) -> Vec<ModuleOp> {
     let modules = tree.nearest(|kind| kind == NodeKind::Module);
     let mut rows: Vec<ModuleOp> = Vec::new();

@@ -6,8 +6,8 @@
 //!                  └─► folded stacks, flame graph
 //! ```
 //!
-//! `self` is work that a place launches itself, not through another place of the table, so the column adds up to the GPU time.
-//! Costs: a pass over the nodes of the tree for each table.
+//! `self` is work launched directly, not through another row, so the column adds up to the GPU time.
+//! Cost: one pass over the nodes of the tree per table.
 
 mod charts;
 mod group;
@@ -25,22 +25,22 @@ use model::call_tree::{CallTree, FoldedTree, NodeKind, TreeOptions};
 use rayon::join;
 use trace::{Needs, StrId, Trace};
 
-/// What `ops` is asked for.
+/// Options of `ops`.
 #[derive(Clone, Copy, Default)]
 pub struct OpsOptions<'a> {
-    /// The trace that tells where replayed kernels come from.
+    /// The trace that shows which ops replayed kernels come from.
     pub mapping: Option<&'a Trace>,
     /// Only ops that launch GPU work themselves, and only work whose launch was recorded.
     pub linked: bool,
-    /// Only calls with GPU work that was selected.
+    /// Only calls that launched work inside the selected part of the run.
     pub is_part: bool,
 }
 
-/// Where GPU work comes from, by several groupings of one tree.
+/// Where GPU work comes from, in several groupings of one tree.
 pub struct Ops {
-    /// The tree that all of it is counted in.
+    /// The tree that all groupings are built from.
     pub tree: CallTree,
-    /// By op; by runtime call where no op encloses the launch.
+    /// By op, or by runtime call if no op encloses the launch.
     pub ops: Vec<Grouped>,
     /// By op, shapes and types.
     pub shapes: Vec<Grouped>,
@@ -52,14 +52,14 @@ pub struct Ops {
     pub modules: FoldedTree,
     /// Whether only linked work was counted.
     pub linked: bool,
-    /// All GPU time that is counted.
+    /// All counted GPU time.
     pub gpu_ns: i64,
 }
 
 /// The work of an op directly below modules of one class.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ModuleOp {
-    /// Class of the module; none where no module encloses the op.
+    /// Class of the module; `None` if no module encloses the op.
     pub module: Option<StrId>,
     /// The op.
     pub op: StrId,
@@ -69,12 +69,12 @@ pub struct ModuleOp {
     pub self_gpu_ns: i64,
 }
 
-/// What traces must be read with.
+/// What to read from a trace for `ops`.
 pub fn ops_needs() -> Needs {
     Needs { forward_backward: true, ..attribution::needs() }
 }
 
-/// The ops of a run read with [`ops_needs`].
+/// The ops of a run that was read with [`ops_needs`].
 pub fn compute(run: &Run, options: &OpsOptions) -> Ops {
     let tree_options = TreeOptions {
         mapping: options.mapping,

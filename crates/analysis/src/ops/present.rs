@@ -9,13 +9,13 @@ use super::{Grouped, Ops, charts};
 use crate::base;
 use crate::words::duration;
 
-/// Why there is no delay and no queue.
+/// Why the delay and the queue are absent.
 const NO_LAUNCH: &str = "no launch of its work was recorded";
 
-/// What stands for work outside any module.
+/// The label for work outside any module.
 const NO_MODULE: &str = "(no module)";
 
-/// All of it as a report.
+/// The whole report.
 pub fn present(run: &Run, ops: &Ops) -> Report {
     let mut report = base::report("ops", run.trace);
     report.tables = tables(ops);
@@ -24,7 +24,7 @@ pub fn present(run: &Run, ops: &Ops) -> Report {
     report
 }
 
-/// All tables; what a trace cannot tell is an empty one, which a note explains.
+/// All tables; one that the trace has no data for is empty, and a note explains why.
 pub fn tables(ops: &Ops) -> Vec<Table> {
     let mut tables =
         vec![op_table(ops), module_table(ops), module_op_table(ops), shape_table(ops), frame_table(ops)];
@@ -34,12 +34,12 @@ pub fn tables(ops: &Ops) -> Vec<Table> {
     tables
 }
 
-/// What a share is of.
+/// What the share column is a share of.
 #[derive(Clone, Copy)]
 enum Share {
-    /// GPU time of its own: the shares add up.
+    /// Self GPU time: the shares add up.
     Own,
-    /// GPU time with all below.
+    /// Inclusive GPU time.
     All,
 }
 
@@ -101,7 +101,7 @@ fn text(ops: &Ops, id: trace::StrId) -> Value {
     Value::from(ops.tree.strings.get(id))
 }
 
-/// Ops by the GPU time that they launch themselves.
+/// Ops by the GPU time they launch themselves.
 pub fn op_table(ops: &Ops) -> Table {
     let mut columns = vec![Column::text("name")];
     columns.extend(figure_columns(Share::Own));
@@ -119,14 +119,14 @@ fn shape_table(ops: &Ops) -> Table {
     columns.extend(figure_columns(Share::Own));
     let mut table = Table::new("op_shapes", "Ops by shapes and types of their arguments", columns);
     let with_work = ops.shapes.iter().filter(|row| row.all.work > 0);
-    // Without shapes this would be the table of ops again.
+    // Without shapes this table would repeat the op table.
     if ops.tree.arguments.len() < 2 {
         return table;
     }
     for row in with_work {
         let arguments = ops.tree.arguments[row.arguments as usize];
         let known = |id: trace::StrId| match id.is_empty() {
-            true => Value::absent("the trace does not tell them for this op"),
+            true => Value::absent("not recorded for this op"),
             false => text(ops, id),
         };
         let mut cells = vec![text(ops, row.name), known(arguments.shapes), known(arguments.types)];
@@ -150,7 +150,7 @@ fn frame_table(ops: &Ops) -> Table {
     table
 }
 
-/// The modules as a tree, what is outside them first.
+/// The modules as a tree; work outside any module comes first.
 pub fn module_table(ops: &Ops) -> Table {
     let mut columns = vec![
         Column::text("tree"),
@@ -183,7 +183,7 @@ pub fn module_table(ops: &Ops) -> Table {
             Value::Int(i64::from(node.depth)),
             Value::Int(i64::from(node.instances)),
         ];
-        // What is outside any module is a row of its own, not the sum of all.
+        // Work outside any module is a row of its own, not the total.
         let all = if place == 0 { &node.own } else { &node.all };
         let recomputed_ns = if place == 0 {
             let modules = ops.modules.nodes.iter().skip(1).filter(|node| node.parent == 0);

@@ -1,4 +1,4 @@
-//! Folded stacks: `a;b;c 123`, one line for each distinct path, as flame graph tools read them.
+//! Folded stacks: `a;b;c 123`, one line per distinct path, the input format of flame graph tools.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! The work of each GPU as the overlap analysis looks at it: by stream, in order, with stage and step.
+//! The work of each GPU for the overlap analysis: by stream, in order, with stage and step.
 
 use trace::{Map, RowRef, StrId};
 
@@ -8,7 +8,7 @@ use model::Run;
 use model::stages::Stage;
 use model::work::{Gpu, WorkClass};
 
-/// A step of a stage, or the whole stage where steps are not known.
+/// A step of a stage, or the whole stage if steps are not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum StepKey {
     Step(u32),
@@ -23,9 +23,9 @@ pub(super) struct Work {
     pub start: i64,
     pub end: i64,
     pub kind: WorkKind,
-    /// Its stream, as a place in the device's streams.
+    /// Index of its stream in the device's streams.
     pub stream: u32,
-    /// Its place in the stream's order.
+    /// Its position in the stream's order.
     pub place: u32,
     pub stage: Stage,
     pub step: StepKey,
@@ -40,14 +40,14 @@ impl Work {
     }
 }
 
-/// A stream, or a queue where streams are not known.
+/// A stream, or a queue if streams are not known.
 #[derive(Clone, Debug)]
 pub(super) struct Lineup {
     /// `stream 3`, `queue 1`.
     pub label: String,
-    /// Its id in the trace, when it is a stream.
+    /// Its id in the trace, if it is a stream.
     pub stream: trace::StreamId,
-    /// Its work in order, as places in the device's work.
+    /// Its work in order, as indices into the device's work.
     pub work: Vec<u32>,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Device {
 }
 
 impl Device {
-    /// The piece before or after another on its stream.
+    /// The previous or next work on its stream.
     pub fn neighbour(&self, work: &Work, step: i64) -> Option<&Work> {
         let place = usize::try_from(i64::from(work.place) + step).ok()?;
         let index = *self.streams[work.stream as usize].work.get(place)?;
@@ -73,7 +73,7 @@ impl Device {
     }
 }
 
-/// The GPUs of a run, swept.
+/// The GPUs of a run with their swept work.
 pub(super) fn devices(context: &Run) -> Vec<Device> {
     let mut kept = vec![false; context.work.len()];
     context.rows.iter().filter_map(|&row| context.place(row)).for_each(|place| kept[place] = true);
@@ -142,7 +142,7 @@ fn kind(context: &Run, row: RowRef, class: WorkClass) -> WorkKind {
     match class {
         WorkClass::Communication => WorkKind::Communication,
         WorkClass::Copy => WorkKind::Copy,
-        // A name that says communication on a row that is not a kernel is still no collective.
+        // A row that is not a kernel is not a collective, even if its name says so.
         WorkClass::Compute | WorkClass::Fill => match Rules::built_in().kind_of(context.category(row)) {
             WorkKind::Communication => WorkKind::Other,
             kind => kind,

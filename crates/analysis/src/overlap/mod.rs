@@ -1,17 +1,17 @@
-//! `overlap`: what runs alone that could run beside something else, from the order the program really imposed.
+//! `overlap`: what runs alone but could run in parallel, given the order that the program really imposed.
 //!
 //! ```text
 //! GPU rows ─► device (streams, steps) ─► sweep (exclusive, hidden, exposed)
-//! events, waits, blocking calls ─► order (what must follow what) ─► pools (what is free to hide beside)
+//! events, waits, blocking calls ─► order (what must follow what) ─► pools (what can hide other work)
 //!                                             └─► risk, reason ─► decision (rules/overlap.toml)
 //! ```
 //!
-//! A gain ceiling is the most that could be won if the order may be changed: step by step the lesser of the
-//! exposed time and the computation it could hide beside, on the GPU where that is most. It never exceeds the exposed time, which is time on
-//! the clock charged once, so all ceilings together never exceed the time the GPU was busy. What the recorded
-//! order leaves free without any change is told beside it.
+//! The gain ceiling is the most that reordering could win: per step, the smaller of the exposed time and the
+//! computation that could hide it, on the GPU where that is largest. It never exceeds the exposed time, which
+//! charges each nanosecond once, so all ceilings together never exceed the time the GPU was busy. The gain
+//! that the recorded order already allows is shown separately.
 //!
-//! Cost: two sorts of each GPU's rows, one of the host's operations, then constant work per row and stream.
+//! Cost: two sorts of each GPU's rows, one of the host's operations, constant work per row and stream.
 
 mod device;
 mod notes;
@@ -42,18 +42,18 @@ use model::order::Operations;
 pub struct Overlap {
     /// Most urgent first.
     pub opportunities: Vec<OverlapOpportunity>,
-    /// What each GPU ran at once.
+    /// What each GPU ran in parallel.
     pub concurrency: Vec<Concurrency>,
-    /// What the trace cannot tell.
+    /// What the trace cannot show.
     pub notes: Vec<Note>,
 }
 
-/// What traces must be read with.
+/// What to read from a trace for the overlap analysis.
 pub fn overlap_needs() -> Needs {
     Needs { syncs: true, collectives: true, ..attribution::needs() }
 }
 
-/// What could overlap in a run read with [`overlap_needs`].
+/// What could overlap in a run that was read with [`overlap_needs`].
 pub fn overlap(context: &Run) -> Overlap {
     let (host, devices) = rayon::join(
         || Operations::of(context.trace, &context.calls, &context.recordings),

@@ -1,4 +1,4 @@
-//! What one trace cannot tell, said plainly.
+//! Notes on what one trace cannot show.
 
 use super::opportunities::Analysed;
 use super::rules::WorkKind;
@@ -21,7 +21,8 @@ pub(super) fn notes(context: &Run, devices: &[Analysed]) -> Vec<Note> {
     }
     if !launches {
         notes.push(
-            "no launch is in the trace (GPU only): the order the program asked for is not known".into(),
+            "the trace has no launches (GPU only), so the order that the program requested is not known"
+                .into(),
         );
     } else if let Some(analysed) = several.first() {
         let known = &analysed.knowledge;
@@ -31,7 +32,7 @@ pub(super) fn notes(context: &Run, devices: &[Analysed]) -> Vec<Note> {
             let (lost, all) = (known.unresolved, known.waits);
             notes.push(
                 format!(
-                    "{lost} of {all} event waits do not tell their streams: the order between streams is not known"
+                    "{lost} of {all} event waits do not record their streams, so the order between streams is not known"
                 )
                 .into(),
             );
@@ -58,8 +59,7 @@ pub(super) fn notes(context: &Run, devices: &[Analysed]) -> Vec<Note> {
     steps.dedup();
     if steps.len() == 1 {
         notes.push(
-            "only one step is in the trace: what could run beside work of the next step cannot be told"
-                .into(),
+            "the trace has only one step, so it cannot show what could overlap with the next step".into(),
         );
     }
     if work().any(|work| work.kind == WorkKind::Communication) {

@@ -1,4 +1,4 @@
-//! Kernels by stage and name: how much of their time is critical, whether they could move, what that could win.
+//! Kernels by stage and name: how much time is critical, whether they could move, what that could save.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use model::order::Operations;
 use model::stages::Stage;
 use stats::percent;
 
-/// A device with all that its work's risk is told from.
+/// A device with everything needed to judge the risk of moving its work.
 pub(super) struct Analysed {
     pub device: Device,
     pub order: Order,
@@ -48,7 +48,7 @@ impl Analysed {
     }
 }
 
-/// Kernels of one name in one stage that could move, or need not.
+/// Kernels with one name in one stage that could overlap with other work.
 pub(super) struct Opportunity {
     pub stage: Stage,
     pub name: StrId,
@@ -60,19 +60,19 @@ pub(super) struct Opportunity {
     pub exclusive: i64,
     pub hidden: i64,
     pub hidden_by_compute: i64,
-    /// Critical time: what could be won at the very most.
+    /// Critical time: the upper limit of any gain.
     pub exposed: i64,
-    /// Computation of its steps that it could hide beside.
+    /// Computation in the same steps that could hide it.
     pub beside: i64,
-    /// That part of it which the recorded order leaves free, no more than is exposed.
+    /// The part of the gain that needs no reordering, at most the exposed time.
     pub free_gain: Option<i64>,
-    /// What could be won: by step, the lesser of exposed and beside, on the GPU where that is most.
+    /// The possible gain: per step the smaller of `exposed` and `beside`, on the GPU where that is largest.
     pub gain: i64,
-    /// GPU time of the stage, kernel by kernel.
+    /// Summed duration of all GPU work of the stage.
     pub stage_total: i64,
-    /// Device and work of the piece that stands for all.
+    /// Device and work of the representative instance.
     pub representative: (usize, u32),
-    /// Every piece and how much of it is exposed.
+    /// Every instance and its exposed time.
     pub pieces: Vec<(RowRef, i64)>,
     pub site: SiteId,
 }
@@ -82,9 +82,9 @@ impl Opportunity {
         Rules::built_in().decide(self.kind, self.risk)
     }
 
-    /// Whether anything can be won, and the recorded order says so. Collectives and copies can always run beside
-    /// computation; other work only where streams are free to, or where an event keeps them apart. What stands in line
-    /// on one stream most likely reads what the work before it wrote.
+    /// Whether there is a gain and the recorded order supports it. Collectives and copies can always overlap
+    /// with computation; other work only if the order leaves it free, or if an event holds it back.
+    /// Consecutive work on one stream most likely reads what the work before it wrote.
     fn is_told(&self) -> bool {
         let order_tells = matches!(
             self.why,
@@ -118,7 +118,7 @@ struct Group {
     exposed: i64,
 }
 
-/// The kernels worth a line, most urgent first.
+/// The kernels worth a row, most urgent first.
 pub(super) fn opportunities(context: &Run, devices: &[Analysed]) -> Vec<Opportunity> {
     let (groups, totals) = group(devices);
     let groups: Vec<(Key, Group)> = groups.into_iter().collect();
@@ -155,7 +155,7 @@ fn group(devices: &[Analysed]) -> (Map<Key, Group>, Map<Stage, i64>) {
     (groups, totals)
 }
 
-/// Whether enough of the work is alone, where something else could be beside it.
+/// Whether enough of the work runs alone while something else could run.
 fn has_headroom(
     context: &Run,
     devices: &[Analysed],
@@ -165,14 +165,14 @@ fn has_headroom(
 ) -> bool {
     let exclusive_pct = percent(group.exclusive, group.total);
     let exposed_pct = percent(group.exposed, stage_total);
-    // Computation can hide only beside computation of another stream.
+    // Computation can only overlap with computation on another stream.
     let possible =
         kind != WorkKind::Compute || devices.iter().any(|d| d.device.computing_apart.contains(&stage));
     let worth = exposed_pct >= context.min_share_pct && group.exposed > 0;
     worth && possible && exclusive_pct >= Rules::built_in().kind(kind).min_exclusive_pct
 }
 
-/// Exposed time and what is free to hide it beside, of one step of one device.
+/// Exposed time of one step of one device, and how much of it the order leaves free to hide.
 #[derive(Default)]
 struct StepSum {
     exposed: i64,
@@ -198,7 +198,7 @@ fn opportunity(
         pieces.push((work.row, seen.exposed));
         let scene = analysed.scene(context);
         let free = scene.tells(work).then(|| analysed.pools.free(&analysed.order, work));
-        // On one stream the order is all known, and leaves nothing free.
+        // With one stream the order is fully known and leaves nothing free.
         order_known |= free.is_some() || analysed.device.streams.len() == 1;
         let sum = steps.entry((d, work.step)).or_default();
         sum.exposed += seen.exposed;
@@ -216,11 +216,11 @@ fn opportunity(
         *gain += sum.exposed.min(beside);
         *free_gain += sum.free.min(beside);
     }
-    // GPUs run side by side: a run gets shorter by what one of them gains, not by the sum.
+    // GPUs run in parallel: the run gets shorter by the gain of one GPU, not by the sum.
     let gain = by_device.values().map(|(gain, _)| *gain).max().unwrap_or(0);
     let free_gain = by_device.values().map(|(_, free)| *free).max().unwrap_or(0);
     let (risk, why, representative) = risks.most();
-    // Of sites with the same time the first known one.
+    // If several sites have the same time, take the first known one.
     let site = sites.into_iter().max_by_key(|&(site, time)| (time, std::cmp::Reverse(site)));
     Opportunity {
         stage,
@@ -244,7 +244,7 @@ fn opportunity(
     }
 }
 
-/// Risks of the pieces of a kernel, with the piece that stands for each.
+/// Exposed time by risk, with a representative instance for each.
 #[derive(Default)]
 struct Risks([Option<RiskSum>; 3]);
 
@@ -269,7 +269,7 @@ impl Risks {
         }
     }
 
-    /// The risk that most of the exposed time has; of equals the highest.
+    /// The risk with the most exposed time; if several tie, the highest risk.
     fn most(self) -> (Risk, Why, (usize, u32)) {
         let most = self.0.into_iter().flatten().max_by_key(|sum| (sum.exposed, sum.duration, sum.risk));
         most.map_or((Risk::Unclear, Why::Apart, (0, 0)), |sum| (sum.risk, sum.why, sum.piece))

@@ -1,27 +1,27 @@
-//! The order that a program imposed on its GPU work: streams, events between them, waits of the host.
+//! The order that a program imposed on its GPU work: streams, events between them, host waits.
 //!
-//! Work of one stream runs in order. A wait makes everything later on its stream follow all that the awaited
-//! mark follows; a blocking call makes everything its thread launches later follow what it waited for. So what
-//! a piece of work follows on another stream is always a prefix of that stream, and it changes only at waits:
-//! a vector of prefix lengths per stretch between waits says it all. Cost: one step per operation, one vector
-//! of as many numbers as there are streams per wait that changes something.
+//! Work on one stream runs in order. After a wait, everything later on the stream follows whatever the
+//! awaited mark follows; after a blocking call, everything its thread launches follows what the call waited
+//! for. So the work on another stream that a kernel follows is always a prefix of that stream, and it only
+//! changes at waits: one vector of prefix lengths per stretch between waits is enough. Cost: one step per
+//! operation, and one vector with an entry per stream for each wait that changes something.
 
 use trace::{Map, StrId};
 
-/// Something the host did, in the order it did it.
+/// A host operation, in program order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Op {
-    /// Work number `place` of a stream was launched by a thread.
+    /// A thread launched work number `place` of a stream.
     Launch { stream: u32, place: u32, thread: u32 },
-    /// A mark was put behind all that is on a stream.
+    /// A mark was recorded behind everything on a stream.
     Record { stream: u32, mark: u32 },
     /// A stream waits for a mark.
     Wait { stream: u32, mark: u32 },
-    /// A call made a thread wait until so many pieces of each stream were done.
+    /// A call blocked a thread until this many items of each stream were done.
     Block { thread: u32, done: Vec<(u32, u32)>, call: StrId },
 }
 
-/// What made work follow other work.
+/// What made work wait for other work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
     /// A wait for an event.
@@ -30,7 +30,7 @@ pub(super) enum Cause {
     Host(StrId),
 }
 
-/// A stretch of a stream between waits: from which place, what it follows, and by what.
+/// A stretch of a stream between waits: where it starts, what it follows, and why.
 #[derive(Clone, Debug)]
 struct Stretch {
     from: u32,
@@ -45,7 +45,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// The order that operations impose on that many streams.
+    /// The order that operations impose on this many streams.
     pub fn of(streams: usize, ops: &[Op]) -> Self {
         let mut replay = Replay {
             order: Self { stretches: vec![Vec::new(); streams] },
@@ -64,7 +64,7 @@ impl Order {
         after.checked_sub(1).map(|i| &stretches[i])
     }
 
-    /// How many pieces of stream `other` the piece at `place` of `stream` follows, and by what.
+    /// How much work of stream `other` comes before the work at `place` of `stream`, and why.
     pub fn follows(&self, stream: u32, place: u32, other: u32) -> (u32, Option<Cause>) {
         match self.stretch(stream, place) {
             Some(stretch) => (stretch.follows[other as usize], Some(stretch.cause)),
@@ -72,7 +72,7 @@ impl Order {
         }
     }
 
-    /// The first piece of stream `other` that follows the piece at `place` of `stream`, and by what.
+    /// The first work of stream `other` that comes after the work at `place` of `stream`, and why.
     pub fn followed_by(&self, stream: u32, place: u32, other: u32) -> Option<(u32, Cause)> {
         let stretches = &self.stretches[other as usize];
         let first = stretches.partition_point(|stretch| stretch.follows[stream as usize] <= place);
@@ -80,7 +80,7 @@ impl Order {
     }
 }
 
-/// What a thread's launches follow, with a number that rises as it grows.
+/// What a thread's launches follow, with a version that rises with each change.
 #[derive(Clone, Debug)]
 struct HostClock {
     follows: Vec<u32>,
@@ -93,7 +93,7 @@ struct Replay {
     launched: Vec<u32>,
     marks: Map<u32, Vec<u32>>,
     threads: Map<u32, HostClock>,
-    /// By stream: the thread that launched last and the version of its clock then.
+    /// By stream: the last thread that launched on it, and the version of its clock then.
     seen: Vec<Option<(u32, u32)>>,
 }
 
@@ -119,7 +119,7 @@ impl Replay {
         }
     }
 
-    /// What the next piece of a stream follows.
+    /// What the next launch on a stream follows.
     fn now(&self, stream: u32) -> Vec<u32> {
         let last = self.order.stretches[stream as usize].last();
         last.map_or_else(|| vec![0; self.launched.len()], |stretch| stretch.follows.clone())
@@ -205,7 +205,7 @@ mod tests {
 
     type Node = (u32, u32);
 
-    /// Every piece with all it must follow, by following edges one by one.
+    /// Every launch with everything it must follow, found by walking edges one at a time.
     fn slow(ops: &[Op]) -> Vec<(Node, std::collections::HashSet<Node>)> {
         type Set = std::collections::HashSet<Node>;
         let mut on_stream: Vec<Set> = vec![Set::new(); STREAMS as usize];
@@ -256,7 +256,7 @@ mod tests {
                     let first = after.map(|((_, place), _)| *place).min();
                     let launched = nodes.iter().filter(|((s, _), _)| *s == other).count() as u32;
                     let found = order.followed_by(*stream, *place, other).map(|(place, _)| place);
-                    // A wait that nothing was launched behind is known too.
+                    // A wait with no launch after it is known too.
                     prop_assert_eq!(found.filter(|place| *place < launched), first);
                 }
             }

@@ -1,4 +1,4 @@
-//! What there is to hide beside, step by step: computation that nothing runs beside yet.
+//! How much time there is to hide work behind, step by step: computation that nothing overlaps yet.
 
 use trace::Map;
 
@@ -6,7 +6,7 @@ use super::device::{Device, StepKey, Work};
 use super::order::Order;
 use super::rules::{Beside, Rules, WorkKind};
 
-/// What could be run beside: without communication, without a copy, kernels of kind compute that run alone.
+/// The pools: computation without communication, computation without a copy, compute kernels that run alone.
 const POOLS: usize = 3;
 
 fn pool_of(kind: WorkKind) -> usize {
@@ -17,12 +17,12 @@ fn pool_of(kind: WorkKind) -> usize {
     }
 }
 
-/// Computation of a device to hide beside.
+/// Computation of a device that can hide other work.
 pub(super) struct Pools {
     steps: Map<StepKey, [i64; POOLS]>,
-    /// By stream and pool: sums over its work up to each place.
+    /// By stream and pool: prefix sums over the stream's work.
     sums: Vec<[Vec<i64>; POOLS]>,
-    /// By step: its streams, each with the first place and the place after the last.
+    /// By step: its streams, each with its first place and the place after its last.
     ranges: Map<StepKey, Vec<(u32, u32, u32)>>,
 }
 
@@ -53,12 +53,12 @@ impl Pools {
         pools
     }
 
-    /// Time in a step that work of that kind could hide beside.
+    /// Time in a step that work of this kind could hide behind.
     pub fn in_step(&self, step: StepKey, kind: WorkKind) -> i64 {
         self.steps.get(&step).map_or(0, |pools| pools[pool_of(kind)])
     }
 
-    /// The other streams that have anything in the work's step that it could hide beside.
+    /// The other streams with computation in the same step that could hide this work.
     pub fn streams_beside(&self, work: &Work) -> impl Iterator<Item = u32> {
         let ranges = self.others(work).filter(|&range| self.between(work, range, 0, u32::MAX) > 0);
         ranges.map(|(stream, ..)| stream)
@@ -70,7 +70,7 @@ impl Pools {
         ranges.filter(move |(other, ..)| *other != stream)
     }
 
-    /// The same time, without what the recorded order puts before or after the work; with the stream that has most.
+    /// Time that could hide the work without breaking the recorded order, and the stream with most of it.
     pub fn free(&self, order: &Order, work: &Work) -> (i64, u32) {
         let (mut total, mut most) = (0, (0, work.stream));
         for range in self.others(work) {

@@ -14,7 +14,7 @@ const FORMULA: &str = "gain_ceiling_ns = sum over steps of min(exposed_ns, besid
 /// Why there is no free gain.
 const ORDER_UNKNOWN: &str = "the order between streams is not recorded";
 
-/// All of it as a report.
+/// The whole report.
 pub fn present(context: &Run, overlap: &Overlap) -> Report {
     let mut report = base::report("overlap", context.trace);
     report.tables = vec![overlap.table(), concurrency(context.trace, &overlap.concurrency)];
@@ -54,7 +54,7 @@ impl Overlap {
         table
     }
 
-    /// The urgent ones with their evidence, the gravest first.
+    /// The urgent opportunities with their evidence, most severe first.
     pub fn findings(&self) -> Vec<Finding> {
         let mut findings: Vec<Finding> =
             self.opportunities.iter().filter_map(OverlapOpportunity::finding).collect();
@@ -102,7 +102,7 @@ fn cells(one: &OverlapOpportunity) -> Vec<Value> {
 }
 
 impl OverlapOpportunity {
-    /// It as a finding with its evidence, where it is worth one.
+    /// The opportunity as a finding with its evidence, if it is worth one.
     pub fn finding(&self) -> Option<Finding> {
         let rule = self.rule?;
         let mut evidence: Vec<(String, Value)> = Vec::new();
@@ -130,10 +130,10 @@ impl OverlapOpportunity {
         }
         let (what, exposed) = (&self.display_name, duration(self.exposed_ns));
         let title = match rule {
-            "exposed-communication" => format!("`{what}` runs {exposed} without computation beside it"),
-            "exposed-copies" => format!("`{what}` runs {exposed} with nothing beside it"),
+            "exposed-communication" => format!("`{what}` runs {exposed} with no computation in parallel"),
+            "exposed-copies" => format!("`{what}` runs {exposed} with nothing in parallel"),
             "serialised-streams" => format!("events keep `{what}` from overlapping other streams"),
-            _ => format!("`{what}` runs {exposed} alone that could hide beside computation"),
+            _ => format!("`{what}` runs alone for {exposed} that computation could hide"),
         };
         Some(Finding {
             id: rule.into(),
@@ -148,7 +148,7 @@ impl OverlapOpportunity {
     }
 }
 
-/// What each GPU ran at once.
+/// The table of what each GPU ran in parallel.
 fn concurrency(trace: &Trace, gpus: &[Concurrency]) -> Table {
     let columns = vec![
         Column::int("rank", Unit::None).key(),
@@ -164,7 +164,7 @@ fn concurrency(trace: &Trace, gpus: &[Concurrency]) -> Table {
         Column::int("event_waits", Unit::None),
         Column::int("blocking_calls", Unit::None),
     ];
-    let mut table = Table::new("concurrency", "What ran at once", columns);
+    let mut table = Table::new("concurrency", "Concurrency: what ran in parallel", columns);
     for one in gpus {
         table.push(vec![
             base::rank_of(one.gpu.rank),

@@ -1,4 +1,4 @@
-//! What is told of each opportunity and of each GPU, as plain values.
+//! The results of the overlap analysis as plain values: opportunities and GPUs.
 
 use report::Severity;
 use trace::RowRef;
@@ -14,90 +14,90 @@ use model::stages::Stage;
 use model::work::Gpu;
 use stats::percent;
 
-/// The stage when the run is not told apart into stages.
+/// The stage name when the run is not split into stages.
 const ONE_STAGE: &str = "all";
 
-/// Which priorities are worth a finding.
+/// The priorities that are worth a finding.
 const PRIORITIES: [&str; 2] = ["P1", "P2"];
 
-/// Kernels or copies of one name in one stage that could run beside something else.
+/// Kernels or copies with one name in one stage that could overlap with other work.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OverlapOpportunity {
-    /// `all` where the run has no stages.
+    /// `all` if the run has no stages.
     pub stage: &'static str,
     /// `P1` to `P5`.
     pub priority: &'static str,
-    /// As recorded.
+    /// The recorded name.
     pub kernel_name: String,
-    /// Short enough for a table.
+    /// A name short enough for a table.
     pub display_name: String,
     /// What kind of kernel it is.
     pub category: &'static str,
-    /// The Python line that most of its time comes from, or why there is none.
+    /// The Python line with most of its time, or why there is none.
     pub python_scope: Result<String, &'static str>,
-    /// How often it runs.
+    /// How often it ran.
     pub calls: usize,
-    /// All its time.
+    /// Total GPU time.
     pub total_ns: i64,
-    /// That, of its stage.
+    /// Share of the GPU time of its stage.
     pub time_share_pct: f64,
-    /// Part of its time when it is alone on its GPU.
+    /// Share of its time when it runs alone on its GPU.
     pub exclusive_pct: f64,
-    /// Part of its time beside anything.
+    /// Share of its time overlapped by anything.
     pub hidden_pct: f64,
-    /// Part of its time beside computation.
+    /// Share of its time overlapped by computation.
     pub hidden_by_compute_pct: f64,
     /// Time that the run waits for it.
     pub exposed_ns: i64,
-    /// Computation of its steps that it could hide beside.
+    /// Computation in the same steps that could hide it.
     pub beside_ns: i64,
     /// What that computation is.
     pub beside: &'static str,
     /// `low`, `unclear`, `high`.
     pub dependency_risk: &'static str,
-    /// Why.
+    /// Why the risk is what it is.
     pub risk_reason: String,
     /// What to do.
     pub recommendation: &'static str,
-    /// Most that can be won.
+    /// Upper limit of the gain.
     pub gain_ceiling_ns: i64,
-    /// That, of the time the busiest GPU works.
+    /// The gain as a share of the busy time of the busiest GPU.
     pub gain_share_of_busy_pct: f64,
-    /// Part of it which the recorded order leaves free; absent where the order is not recorded.
+    /// The part of the gain that the recorded order allows as it is; absent if the order is not recorded.
     pub free_gain_ns: Option<i64>,
-    /// How sure the risk is.
+    /// How certain the risk is.
     pub confidence: &'static str,
-    /// The rule whose finding it is, where it is worth one.
+    /// The rule that reports it, if it is worth a finding.
     pub rule: Option<&'static str>,
-    /// How much that matters.
+    /// Severity of that finding.
     pub severity: Severity,
-    /// The piece that stands for all.
+    /// A representative instance.
     pub example: Piece,
-    /// The operation and size of the collective, when the trace says.
+    /// The operation and size of the collective, if the trace records them.
     pub collective: Option<String>,
-    /// Every piece and how much of it is exposed.
+    /// Every instance and its exposed time.
     pub pieces: Vec<(RowRef, i64)>,
 }
 
-/// One piece of work to look at.
+/// One instance to look at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// When it starts.
     pub start_ns: i64,
     /// When it ends.
     pub end_ns: i64,
-    /// How much of it is exposed.
+    /// How much of its time is exposed.
     pub exposed_ns: i64,
-    /// Where it runs.
+    /// The stream it runs on.
     pub stream: String,
-    /// On which GPU.
+    /// The GPU it runs on.
     pub gpu: String,
 }
 
-/// What one GPU ran at once.
+/// What one GPU ran in parallel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Concurrency {
-    /// Whose.
+    /// The GPU.
     pub gpu: Gpu,
     /// Kernels and copies.
     pub events: usize,
@@ -105,9 +105,9 @@ pub struct Concurrency {
     pub streams: usize,
     /// Time with any work.
     pub busy_ns: i64,
-    /// Time with work of several streams.
+    /// Time with work on several streams.
     pub overlapped_ns: i64,
-    /// Most streams at once.
+    /// Most streams busy at once.
     pub peak_streams: u32,
     /// Communication that the run waits for.
     pub exposed_communication_ns: i64,
@@ -152,8 +152,8 @@ fn opportunity(context: &Run, devices: &[Analysed], found: &Opportunity, busy: i
         exposed_ns: found.exposed,
         beside_ns: found.beside,
         beside: match found.kind {
-            WorkKind::Communication => "computation without communication beside it, in the same step",
-            WorkKind::Copy => "computation without a copy beside it, in the same step",
+            WorkKind::Communication => "computation in the same step that does not overlap communication",
+            WorkKind::Copy => "computation in the same step that does not overlap a copy",
             WorkKind::Compute => "other matrix and attention kernels that run alone in the same step",
             _ => "matrix and attention kernels that run alone in the same step",
         },
@@ -191,7 +191,7 @@ fn is_worth_a_finding(found: &Opportunity) -> bool {
     PRIORITIES.contains(&found.decision().priority.as_str()) || is_serialised(found)
 }
 
-/// Computation that events keep from computation on another stream.
+/// Computation that an event keeps from overlapping with computation on another stream.
 fn is_serialised(found: &Opportunity) -> bool {
     let by_event = matches!(
         found.why,
@@ -209,11 +209,11 @@ fn rule(kind: WorkKind) -> &'static str {
     }
 }
 
-/// The Python line that most of a kernel's time comes from.
+/// The Python line with most of a kernel's time.
 fn scope(context: &Run, found: &Opportunity) -> Result<String, &'static str> {
     let site = &context.attribution.sites[found.site.0 as usize];
     if site.source == Source::GraphLaunch {
-        return Err("only the launch of its graph is known; a mapping trace tells the rest");
+        return Err("only the launch of its graph is known; add a mapping trace to see the op");
     }
     let places = [site.location, site.model_frame, site.leaf, site.module, site.cpu_op];
     let place = places.into_iter().find(|place| !place.is_empty());
@@ -222,7 +222,7 @@ fn scope(context: &Run, found: &Opportunity) -> Result<String, &'static str> {
         .ok_or("no Python frame, module or op is recorded for it")
 }
 
-/// The operation and size of the collective, when the trace says.
+/// The operation and size of the collective, if the trace records them.
 fn collective(context: &Run, found: &Opportunity) -> Option<String> {
     if found.kind != WorkKind::Communication {
         return None;
@@ -240,7 +240,7 @@ fn collective(context: &Run, found: &Opportunity) -> Option<String> {
     })
 }
 
-/// What each GPU ran at once.
+/// What each GPU ran in parallel.
 pub(super) fn concurrency(devices: &[Analysed]) -> Vec<Concurrency> {
     let of_device = |Analysed { device, knowledge, .. }: &Analysed| {
         let exposed = |kind: WorkKind| {

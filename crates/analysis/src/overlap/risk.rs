@@ -1,7 +1,7 @@
-//! How likely it is that a piece of work must run where it does, and why.
+//! How likely it is that work must run where it does, and why.
 //!
-//! What the program forced by events and blocking calls is known; within a stream only neighbours tell: what
-//! directly follows the work of its own module most likely reads what that wrote.
+//! Order forced by events and blocking calls is known; within a stream only the neighbours give a hint: work
+//! directly after other work of its own module most likely reads what that wrote.
 
 use trace::StrId;
 
@@ -15,20 +15,20 @@ use model::Run;
 use model::attribution::Site;
 use model::names;
 
-/// Why a risk is what it is.
+/// The reason for a risk.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Why {
-    /// So much to run beside is not ordered against it.
+    /// This much time on a stream could hide it without breaking the recorded order.
     Free { ns: i64, stream: u32 },
     /// The next work of a stream waits for it.
     Followed { stream: u32, cause: Cause },
-    /// It waits for the work before on a stream.
+    /// It waits for the previous work on a stream.
     Follows { stream: u32, cause: Cause },
-    /// It stands directly before or after related work.
+    /// It runs directly before or after related work.
     Neighbour { before: bool, name: StrId, gap: i64, relation: Relation },
-    /// It stands directly before or after work, and where they come from is not known.
+    /// It runs directly before or after other work, and their origin is not known.
     Unlocated { before: bool, name: StrId, gap: i64 },
-    /// It was replayed from a graph, whose edges no trace holds.
+    /// It was replayed from a graph, and traces do not record graph edges.
     Graph { one_stream: bool },
     /// The GPU has one stream.
     OneStream,
@@ -38,21 +38,21 @@ pub(super) enum Why {
     NoEvents,
     /// The trace holds events without their streams.
     NoStreams,
-    /// Only its stream orders it, with gaps around it.
+    /// Only its stream orders it, and there are gaps around it.
     Apart,
 }
 
-/// What neighbours have in common.
+/// How two neighbours are related.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Relation {
     Module(StrId),
     Op(StrId),
     Frame(StrId),
-    /// Only that one directly follows the other.
+    /// Only by directly following each other.
     Chain,
 }
 
-/// All that the risk of a device's work is told from.
+/// Everything the risk of moving a device's work depends on.
 pub(super) struct Scene<'a> {
     pub context: &'a Run<'a>,
     pub device: &'a Device,
@@ -62,7 +62,7 @@ pub(super) struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// Whether the recorded order says what could run beside a piece of work.
+    /// Whether the recorded order shows what could overlap with this work.
     pub fn tells(&self, work: &Work) -> bool {
         self.device.streams.len() > 1 && work.launch.is_some() && !work.replayed && self.knowledge.is_enough()
     }
@@ -86,7 +86,7 @@ impl Scene<'_> {
         (Risk::Unclear, self.unclear(work))
     }
 
-    /// What the program made wait for the work, or the work wait for.
+    /// Work that the program made wait for this work, or that this work waits for.
     fn forced(&self, work: &Work) -> Option<Why> {
         for stream in self.pools.streams_beside(work) {
             let lineup = &self.device.streams[stream as usize].work;
@@ -146,7 +146,7 @@ impl Scene<'_> {
         }
     }
 
-    /// The reason in words.
+    /// The reason as text.
     pub fn words(&self, why: &Why) -> String {
         let context = self.context;
         let stream = |stream: u32| self.device.streams[stream as usize].label.clone();
@@ -155,7 +155,7 @@ impl Scene<'_> {
         let side = |before: bool| if before { "follows" } else { "is followed by" };
         match *why {
             Why::Free { ns, stream: s } => format!(
-                "{} of work it could run beside in the same step, most of it on {}, is not ordered against it",
+                "{} of work in the same step, most of it on {}, is not ordered against it and could run in parallel",
                 duration(ns),
                 stream(s)
             ),
@@ -199,7 +199,7 @@ impl Scene<'_> {
                 "replayed from a graph on one stream; the graph's edges are not in the trace".into()
             }
             Why::Graph { one_stream: false } => {
-                "replayed from a graph, whose edges are not in the trace".into()
+                "replayed from a graph; traces do not record graph edges".into()
             }
             Why::OneStream => {
                 "all work of this GPU is on one stream, so nothing shows which order is free".into()
@@ -207,17 +207,17 @@ impl Scene<'_> {
             Why::NoLaunch => "its launch is not in the trace".into(),
             Why::NoEvents => "no events are in the trace, so the order between streams is not known".into(),
             Why::NoStreams => {
-                "the trace tells events without their streams, so the order between streams is not known"
+                "the trace records events without their streams, so the order between streams is not known"
                     .into()
             }
             Why::Apart => {
-                "only its stream orders it, with gaps around it and nothing else to run beside".into()
+                "only its stream orders it; there are gaps around it and nothing else to overlap with".into()
             }
         }
     }
 }
 
-/// What two neighbours have in common; nothing when either comes from nobody knows where.
+/// How two neighbours are related; `None` if the origin of either is not known.
 fn relation(mine: &Site, theirs: &Site) -> Option<Relation> {
     if !mine.is_located() || !theirs.is_located() {
         return None;
@@ -234,7 +234,7 @@ fn relation(mine: &Site, theirs: &Site) -> Option<Relation> {
     })
 }
 
-/// How sure a risk is: recorded order over what neighbours suggest over nothing.
+/// How certain a risk is: recorded order ranks above neighbours, neighbours above nothing.
 pub(super) fn confidence(why: &Why) -> &'static str {
     match why {
         Why::Free { .. } | Why::Followed { .. } | Why::Follows { .. } => "high",

@@ -1,4 +1,4 @@
-//! The table of `rules/overlap.toml`: what is worth a line and what it recommends.
+//! The table `rules/overlap.toml`: what is worth a row, and the recommendation.
 
 use std::sync::LazyLock;
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use model::classify::Category;
 
-/// Kinds of work, in the order of the table.
+/// Kinds of work, in table order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum WorkKind {
@@ -36,7 +36,7 @@ impl Risk {
     }
 }
 
-/// What a kind of work could hide beside.
+/// What a kind of work can hide behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Beside {
@@ -74,7 +74,7 @@ pub(super) struct RiskRule {
 }
 
 impl RiskRule {
-    /// Whether a gap next to a kernel of that duration is too short for anything to stand between.
+    /// Whether the gap next to a kernel of this duration is too short for other work to fit in between.
     pub fn is_tight(&self, gap: i64, duration: i64) -> bool {
         let share = (duration as f64 * self.tight_pct / 100.0) as i64;
         gap <= self.tight_shortest_ns.max(self.tight_longest_ns.min(share))
@@ -88,7 +88,7 @@ pub(super) struct SeverityRule {
     pub medium_pct: f64,
 }
 
-/// All of it.
+/// The whole table.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Rules {
@@ -108,7 +108,7 @@ impl Rules {
         &RULES
     }
 
-    /// The kind of a kernel that is neither a copy nor told by its bucket.
+    /// The kind of a kernel that is neither a copy nor identified by its bucket.
     pub fn kind_of(&self, category: Category) -> WorkKind {
         let names = |rule: &&KindRule| rule.categories.iter().any(|name| name == category.name());
         self.kind.iter().find(names).map_or(WorkKind::Other, |rule| rule.name)
@@ -118,7 +118,7 @@ impl Rules {
         self.kind.iter().find(|rule| rule.name == kind).expect("every kind has a rule; a test checks it")
     }
 
-    /// Priority and recommendation.
+    /// Priority and recommendation for this kind and risk.
     pub fn decide(&self, kind: WorkKind, risk: Risk) -> &Decision {
         let fits = |decision: &&Decision| {
             let kinds = &decision.kinds;
@@ -130,7 +130,7 @@ impl Rules {
 }
 
 impl WorkKind {
-    /// Its word in the table.
+    /// Its name in the table.
     pub fn word(self) -> &'static str {
         match self {
             WorkKind::Communication => "communication",

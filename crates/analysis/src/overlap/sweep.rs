@@ -1,13 +1,13 @@
 //! One exact sweep over the work of a GPU: what ran alone, what was hidden, what costs critical time.
 //!
-//! Cost: two sorts of the rows; then constant work per edge however many rows run at once, since what a row
-//! saw is the difference of running sums between its start and its end.
+//! Cost: two sorts of the rows, then constant work per edge however many rows run at once, because the
+//! figures of a row are differences of running sums between its start and its end.
 
 use std::collections::VecDeque;
 
 use trace::Ns;
 
-/// What a piece of work is to the sweep.
+/// How the sweep treats a piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bucket {
     Compute = 0,
@@ -24,38 +24,38 @@ pub(super) struct Span {
     pub bucket: Bucket,
 }
 
-/// What one piece of work saw.
+/// How much of one piece of work overlapped with what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
     /// Time with nothing on another stream.
     pub exclusive: Ns,
     /// Time with something on another stream.
     pub hidden: Ns,
-    /// The part of that with computation on another stream.
+    /// The part of `hidden` with computation on another stream.
     pub hidden_by_compute: Ns,
     /// Critical time: computation alone on the GPU, communication without computation, copies without either.
-    /// Of several pieces at once the first to start is charged, so that the sum is time on the clock.
+    /// When several run at once, the first to start is charged, so the sum is wall-clock time.
     pub exposed: Ns,
-    /// Computation without communication beside it, charged likewise.
+    /// Time computing with no communication in parallel, charged the same way.
     pub without_communication: Ns,
-    /// Computation without a copy beside it, charged likewise.
+    /// Time computing with no copy in parallel, charged the same way.
     pub without_copy: Ns,
 }
 
-/// What the sweep found.
+/// The result of the sweep.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Swept {
-    /// For every span, in the order given.
+    /// Per span, in input order.
     pub seen: Vec<Seen>,
     /// Time with any work.
     pub busy: Ns,
     /// Time with work on at least two streams.
     pub overlapped: Ns,
-    /// Most streams at work at once.
+    /// Most streams busy at once.
     pub peak: u32,
 }
 
-/// Sweeps work in any order. Work that ends before it starts takes no time.
+/// Sweeps spans in any order. A span that ends before it starts counts as zero time.
 pub(super) fn sweep(spans: &[Span], streams: usize) -> Swept {
     let mut starts: Vec<u32> =
         (0..spans.len() as u32).filter(|&i| spans[i as usize].end > spans[i as usize].start).collect();
@@ -82,12 +82,12 @@ struct State<'a> {
     computing_on: Vec<u32>,
     streams: u32,
     computing_streams: u32,
-    /// Exclusive or of the numbers of computing streams: the number itself when there is only one.
+    /// XOR of the numbers of all computing streams: the stream's own number if there is only one.
     computing_which: u32,
     running: [u32; 3],
     queues: [VecDeque<u32>; 3],
     ended: Vec<bool>,
-    /// Running sums: time with one stream, time with computation, time when only this stream computed.
+    /// Running sums: time with one busy stream, time with computation, time when only this stream computed.
     alone: Ns,
     computing: Ns,
     only: Vec<Ns>,
@@ -160,7 +160,7 @@ impl<'a> State<'a> {
         self.ended[i] = true;
     }
 
-    /// Counts the time from the last edge to this one.
+    /// Adds the time since the last edge.
     fn pass(&mut self, to: Ns) {
         let length = if self.streams == 0 { 0 } else { to - self.now };
         self.now = to;
@@ -228,7 +228,7 @@ mod tests {
         })
     }
 
-    /// The same by looking at every nanosecond.
+    /// The same result, computed nanosecond by nanosecond.
     fn slow(spans: &[Span]) -> Swept {
         let mut swept = Swept { seen: vec![Seen::default(); spans.len()], ..Swept::default() };
         for t in -30..80 {

@@ -1,4 +1,4 @@
-//! What the host did to one GPU, in order: launches, event records and waits, blocking calls.
+//! The host operations on one GPU, in order: launches, event records and waits, blocking calls.
 
 use model::Run;
 use model::calls::wake_up_ns;
@@ -8,7 +8,7 @@ use trace::{Map, StreamId};
 use super::device::{Device, Lineup, Work};
 use super::order::Op;
 
-/// How much of the order the source tells.
+/// How much of the order is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Knowledge {
     /// Work whose launch is known.
@@ -17,27 +17,27 @@ pub(super) struct Knowledge {
     pub records: usize,
     /// Waits of a stream for an event.
     pub waits: usize,
-    /// Those whose streams or event are not told.
+    /// Waits whose stream or event is not recorded.
     pub unresolved: usize,
     /// Calls that blocked the host.
     pub blocks: usize,
 }
 
 impl Knowledge {
-    /// Whether the order between streams can be told.
+    /// Whether the order between streams is known.
     pub fn is_enough(&self) -> bool {
         self.launched > 0 && self.unresolved == 0 && self.records > 0
     }
 }
 
-/// The operations that order a device's work, and how much is known of them.
+/// The operations that order a device's work, and how much of the order is known.
 pub(super) fn operations(run: &Run, operations: &Operations, device: &Device) -> (Vec<Op>, Knowledge) {
     let numbered = device.streams.iter().enumerate().filter(|(_, lineup)| lineup.stream.is_some());
     let streams = numbered.map(|(number, lineup)| (lineup.stream, number as u32)).collect();
     Host { run, operations, device, streams }.ops()
 }
 
-/// What the host did, as far as it concerns one device.
+/// The host operations that concern one device.
 struct Host<'a> {
     run: &'a Run<'a>,
     operations: &'a Operations,
@@ -56,7 +56,7 @@ impl Host<'_> {
         operation.stream.is_some() && self.stream(operation.stream).is_none()
     }
 
-    /// The operations of the device's recording: events mean nothing beyond it, and a merged database holds many.
+    /// The operations of the device's recording: events are only valid in their own recording.
     fn of_recording(&self) -> impl Iterator<Item = (usize, &Operation)> {
         let recordings = &self.run.recordings;
         let own = self.device.gpu.recording;
@@ -145,12 +145,12 @@ impl Host<'_> {
     }
 }
 
-/// How far the streams of a device have come.
+/// The progress of each stream of a device.
 struct Progress<'a> {
     device: &'a Device,
-    /// By stream: how many pieces were launched.
+    /// By stream: how much was launched.
     launched: Vec<u32>,
-    /// By stream: how many were done.
+    /// By stream: how much is done.
     done: Vec<u32>,
 }
 
@@ -160,7 +160,7 @@ impl Progress<'_> {
         *launched = (*launched).max(place + 1);
     }
 
-    /// Counts what was done at a moment.
+    /// Counts the work done by this time.
     fn until(&mut self, time: i64) {
         for (lineup, done) in self.device.streams.iter().zip(&mut self.done) {
             let ended = |&i: &u32| self.device.work[i as usize].end <= time;
@@ -170,8 +170,8 @@ impl Progress<'_> {
         }
     }
 
-    /// Whether a call that may wait is seen to have waited: it ended after work that it launched itself, or soon after
-    /// work that it found running and with nothing left to do.
+    /// Whether a call that may wait really waited: it ended after work that it launched itself, or soon after
+    /// running work finished and the GPU had nothing left to do.
     fn shows_wait(&self, call: &Operation, own: Option<&Work>) -> bool {
         if let Some(own) = own {
             return (call.start..=call.end).contains(&own.end);

@@ -37,7 +37,7 @@ pub struct Panel {
     pub number: u32,
     /// Its heading.
     pub title: String,
-    /// Whether it is shown among others only where its counters were collected.
+    /// Whether it is only shown if its counters were collected or it was requested.
     #[serde(default)]
     pub optional: bool,
     /// Its tables.
@@ -55,7 +55,7 @@ pub struct PanelTable {
     /// Statistics over the dispatches.
     #[serde(default)]
     pub columns: Vec<Statistic>,
-    /// Columns with a formula of their own.
+    /// Columns with their own formula.
     #[serde(default)]
     pub series: Vec<Series>,
     /// Text columns.
@@ -78,7 +78,7 @@ pub struct PanelTable {
 pub enum Statistic {
     /// The ratio of sums, or the mean of ratios with the vendor's rule.
     Avg,
-    /// The same, where the vendor heads the column `Value`.
+    /// The average, if the vendor's heading is `Value`.
     Value,
     /// The smallest.
     Min,
@@ -88,7 +88,7 @@ pub enum Statistic {
     StdDev,
     /// The first quartile.
     Q1,
-    /// The middle.
+    /// The median.
     Median,
     /// The third quartile.
     Q3,
@@ -140,7 +140,7 @@ pub struct Metric {
     on: Vec<Formula>,
 }
 
-/// What a metric is on some architectures.
+/// The formulas of a metric on some architectures.
 #[derive(Debug, Default, Deserialize)]
 pub struct Formula {
     #[serde(default)]
@@ -150,10 +150,10 @@ pub struct Formula {
     /// The level pass it reads.
     #[serde(default)]
     pub level: String,
-    /// Why ours differs from the vendor's.
+    /// Why it differs from the vendor's.
     #[serde(default)]
     pub why: String,
-    /// What the vendor has instead.
+    /// The vendor's version.
     #[serde(default)]
     pub vendor: BTreeMap<String, String>,
     /// `value`, `peak` and the formulas of series.
@@ -171,7 +171,7 @@ impl Metric {
         }
     }
 
-    /// Its formulas on an architecture, where it is there.
+    /// Its formulas on an architecture, if it exists there.
     pub fn on(&self, architecture: usize) -> Option<&Formula> {
         self.row(architecture)?;
         let name = ARCHITECTURES[architecture];
@@ -223,7 +223,7 @@ pub struct Names {
 /// All panels.
 #[derive(Debug)]
 pub struct Catalogue {
-    /// In the order of their numbers.
+    /// Sorted by number.
     pub panels: Vec<Panel>,
     /// Other names.
     pub names: Names,
@@ -257,11 +257,11 @@ impl Catalogue {
 pub struct Difference {
     /// `17.2`
     pub table: String,
-    /// The metric, or the table's title where rows are channels.
+    /// The metric, or the table's title if rows are channels.
     pub metric: String,
     /// The architectures.
     pub gpus: Vec<&'static str>,
-    /// Why.
+    /// Why it differs.
     pub why: &'static str,
 }
 
@@ -286,7 +286,7 @@ pub fn differences() -> Vec<Difference> {
     found
 }
 
-/// The place of an architecture in the catalogue. gfx940 and gfx941 are early gfx942.
+/// The index of an architecture in the catalogue. gfx940 and gfx941 are early gfx942.
 pub fn architecture(name: &str) -> Option<usize> {
     let name = name.split(':').next().unwrap_or(name);
     let name = if matches!(name, "gfx940" | "gfx941") { "gfx942" } else { name };
@@ -297,7 +297,7 @@ pub fn architecture(name: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Every formula of every architecture can be read, and every field of the files is one that is known.
+    /// Every formula of every architecture parses, and every field of the files is a known one.
     #[test]
     fn the_whole_catalogue_is_sound() {
         for panel in &Catalogue::builtin().panels {
@@ -329,8 +329,8 @@ mod tests {
         }
     }
 
-    /// Rows are numbered without a gap or a double on every architecture, and their count is the vendor's, without its
-    /// experimental panel.
+    /// Row numbers have no gaps or duplicates on any architecture, and their count matches the vendor's,
+    /// without its experimental panel.
     #[test]
     fn rows_are_numbered_as_the_vendor_numbers_them() {
         for (at, metrics) in [312, 358, 360, 430].into_iter().enumerate() {

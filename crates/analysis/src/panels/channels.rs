@@ -1,15 +1,15 @@
-//! L2 channels at a glance: one line per table of 128, for people.
+//! L2 channels at a glance: one line per table of 128 rows, for people.
 
 use report::{Column, Table, Unit, Value};
 
 use super::tables::{Style, round};
 use super::values::TableValues;
 
-/// Channels of a strip stand for several of the GPU where it has more.
+/// Characters in a strip; each stands for several channels if the GPU has more.
 const STRIP: usize = 16;
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// One row per column of a table by channel: lowest, mean and highest channel, and a strip of all.
+/// One row per column of a table by channel: lowest, mean and highest channel, and a strip of all channels.
 pub(super) fn glance(tables: &[&TableValues], style: &Style) -> Table {
     let columns = vec![
         Column::text("table"),
@@ -21,7 +21,7 @@ pub(super) fn glance(tables: &[&TableValues], style: &Style) -> Table {
     ];
     let mut glance = Table::new("panel_18", "18 L2 channels at a glance (-b 18 shows each)", columns);
     for table in tables {
-        // Of a spread the middle is enough here.
+        // For statistics, the median is enough here.
         let middle = table.columns.iter().position(|key| key == "median");
         let shown = middle.map_or(0..table.columns.len(), |at| at..at + 1);
         for column in shown {
@@ -49,7 +49,7 @@ fn words(key: &str) -> String {
     key.replace("l2_", "L2 ").replace('_', " ")
 }
 
-/// Heights from 0 to the highest, so that equal channels look equal.
+/// Heights from 0 to the highest value, so that equal channels look equal.
 fn strip(values: &[f64], highest: f64) -> String {
     let per_letter = values.len().div_ceil(STRIP);
     let letter = |group: &[f64]| {

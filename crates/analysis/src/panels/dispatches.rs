@@ -1,4 +1,4 @@
-//! The dispatches of a run as formulas see them: counters, launch shapes, durations and facts by name.
+//! The dispatches of a run as inputs of formulas: counters, launch shapes, durations and facts by name.
 
 use std::borrow::Cow;
 
@@ -11,15 +11,15 @@ use super::options::NormalUnit;
 use super::pivot::{Columns, pivot};
 use crate::gpu::Specs;
 
-/// The accumulation of a level pass; newer releases name it after the pass instead.
+/// The accumulation counter of a level pass; newer releases name it after the pass.
 const ACCUMULATION: &str = "SQ_ACCUM_PREV_HIRES";
 
 /// Some or all dispatches of a run.
 pub struct Dispatches<'t> {
     trace: &'t Trace,
-    /// Columns by pass and counter; the joined table has no pass.
+    /// Columns by pass and counter; the joined table has no pass name.
     columns: Map<&'t str, Columns<'t>>,
-    /// Rows of `kernels`; all of them when there is none.
+    /// Rows of `kernels`; `None` means all.
     rows: Option<Vec<u32>>,
     specs: Specs,
     rule: Rule,
@@ -43,7 +43,7 @@ impl<'t> Dispatches<'t> {
         Self { trace, columns, rows: None, specs, rule, unit, architecture }
     }
 
-    /// The same run, these rows of `kernels` only.
+    /// The same run limited to these rows of `kernels`.
     pub fn only(mut self, rows: Vec<u32>) -> Self {
         self.rows = (rows.len() < self.trace.kernels.len()).then_some(rows);
         self
@@ -54,17 +54,17 @@ impl<'t> Dispatches<'t> {
         &self.specs
     }
 
-    /// How values of many dispatches become one.
+    /// How values of many dispatches are combined.
     pub fn rule(&self) -> Rule {
         self.rule
     }
 
-    /// What work is counted by.
+    /// The unit that work is normalised by.
     pub fn unit(&self) -> NormalUnit {
         self.unit
     }
 
-    /// The place of the GPU in the catalogue, when it is there.
+    /// The index of the GPU in the catalogue, if it is there.
     pub fn architecture(&self) -> Option<usize> {
         self.architecture
     }
@@ -74,7 +74,7 @@ impl<'t> Dispatches<'t> {
         self.columns.values().any(|of_pass| !of_pass.is_empty())
     }
 
-    /// The rows of `kernels`.
+    /// The chosen rows of `kernels`.
     pub fn kernels(&self) -> Cow<'_, [u32]> {
         match &self.rows {
             Some(rows) => Cow::Borrowed(rows),
@@ -82,37 +82,37 @@ impl<'t> Dispatches<'t> {
         }
     }
 
-    /// L2 channels, as the GPU has them.
+    /// Number of L2 channels of the GPU.
     pub fn channel_count(&self) -> u32 {
         self.specs.number("total_l2_chan").unwrap_or(0.0) as u32
     }
 
-    /// Formulas of one pass: of a level, or of the joined table.
+    /// Inputs for formulas of one pass: a level pass, or the joined table.
     pub fn pass<'i>(&'i self, level: Option<&'i str>) -> Pass<'i> {
         Pass { dispatches: self, level }
     }
 
-    /// Nanoseconds of each chosen dispatch.
+    /// Duration of each chosen dispatch in nanoseconds.
     pub fn durations(&self) -> Vec<f64> {
         let duration = |row: u32| {
             let ns = duration_of(self.trace, row);
-            // A duration of nothing is a damaged one, and a rate over it no rate.
+            // A zero duration is damaged data, and a rate over it is meaningless.
             if self.rule == Rule::RatioOfSums && ns <= 0.0 { f64::NAN } else { ns }
         };
         self.kernels().iter().map(|&row| duration(row)).collect()
     }
 
-    /// The column of a counter, under either spelling where it has two.
+    /// The column of a counter, under either spelling if it has two.
     fn counter(&self, pass: &str, name: &str) -> Option<Cow<'_, [f64]>> {
         let of_pass = self.columns.get(pass)?;
         let column = |name: &str| of_pass.get(name).map(|values| self.chosen(values));
-        // Counters that came as rows are summed under their plain name.
+        // Counters stored as rows are summed under their plain name.
         let spelling = |name: &str| match self.rule {
             Rule::MeanOfRatios => column(name),
             Rule::RatioOfSums => column(name).or_else(|| column(name.strip_suffix("_sum")?)),
         };
         match (self.rule, name.strip_prefix("TCC_EA_"), name.strip_prefix("TCC_EA0_")) {
-            // The vendor asks for one spelling per architecture, and literally for the other.
+            // The vendor uses one spelling per architecture, and the other one literally.
             (Rule::MeanOfRatios, Some(rest), _) => match self.architecture {
                 Some(1) => spelling(name),
                 _ => spelling(&format!("TCC_EA0_{rest}")),
@@ -164,7 +164,7 @@ impl<'t> Dispatches<'t> {
         }
     }
 
-    /// The vendor's estimate of active CUs: it folds the busy cycles by the number of wave slots.
+    /// The vendor's estimate of active CUs, which takes busy cycles modulo the number of wave slots.
     fn active_cus(&self) -> Result<f64, Absent> {
         let formula = parse("4 * SQ_BUSY_CU_CYCLES / GUI").map_err(|_| Absent::Undefined)?;
         let main = self.pass(None);
@@ -176,7 +176,7 @@ impl<'t> Dispatches<'t> {
     }
 }
 
-/// Nanoseconds of a kernel, with the fraction that averaged passes leave.
+/// Duration of a kernel in nanoseconds, with the fraction that averaging over passes leaves.
 pub(super) fn duration_of(trace: &Trace, row: u32) -> f64 {
     let row = row as usize;
     let whole = || (trace.kernels.end[row] - trace.kernels.start[row]) as f64;
@@ -184,7 +184,7 @@ pub(super) fn duration_of(trace: &Trace, row: u32) -> f64 {
     known.filter(|ns| !ns.is_nan()).unwrap_or_else(whole)
 }
 
-/// Dispatches as formulas of one pass see them.
+/// Dispatches as inputs for formulas of one pass.
 pub struct Pass<'i> {
     dispatches: &'i Dispatches<'i>,
     level: Option<&'i str>,
@@ -223,7 +223,7 @@ impl<'i> Inputs<'i> for Pass<'i> {
             if self.level.is_none() {
                 return Ok(Source::Formula(formula));
             }
-            // Quantities with a name are always those of the joined table.
+            // Named quantities always come from the joined table.
             return Ok(match Bound::of(formula, &main, None)? {
                 Bound::Scalar(number) => Source::Scalar(number),
                 bound => Source::Column(bound.evaluate(self.rows()).into()),

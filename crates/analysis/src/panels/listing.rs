@@ -1,4 +1,4 @@
-//! The catalogue as a table: what there is on an architecture, and how it is computed.
+//! The catalogue as a table: the metrics of an architecture and their formulas.
 
 use report::{Column, Report, Table, Unit, Value};
 

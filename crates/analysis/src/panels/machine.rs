@@ -1,4 +1,4 @@
-//! Facts about a GPU that a trace names without describing it as a workload does: from its agent and the catalogue of products.
+//! Facts about a GPU for traces without a system description: from the agent and the product catalogue.
 
 use hw::arch;
 use serde_json::Value;
@@ -6,12 +6,12 @@ use trace::{AgentKind, Trace};
 
 use crate::gpu::Specs;
 
-/// What the vendor counts for every GPU of the catalogue.
+/// The vendor's count for every GPU in the catalogue.
 const PIPES: u32 = 4;
-/// Bytes that a memory channel moves in a cycle.
+/// Bytes that a memory channel moves per cycle.
 const BYTES_PER_CHANNEL: f64 = 32.0;
 
-/// Adds what is not known yet, from the first GPU that ran a kernel.
+/// Adds missing facts, from the first GPU that ran a kernel.
 pub(super) fn complete(specs: &mut Specs, trace: &Trace) {
     if specs.text("gpu_arch").is_some() {
         correct_memory_channels(specs);
@@ -55,7 +55,7 @@ pub(super) fn complete(specs: &mut Specs, trace: &Trace) {
     add("total_l2_chan", channels);
     // Two CUs share an instruction and scalar cache.
     add("sqc_per_gpu", cus.zip(engines).map(|(cus, engines)| engines * (cus / engines / 2.0).ceil()));
-    // The product's bandwidth, as the clock that this many channels would need for it.
+    // The product's bandwidth, as the clock that this many channels would need to reach it.
     let whole_gpu = product.map(|product| xcds / f64::from(product.total_xccs().max(1)));
     let bandwidth = product.zip(whole_gpu).map(|(product, share)| product.memory_gbps * share);
     let memory_channels = product.and_then(|product| product.memory_channels).zip(whole_gpu);
@@ -67,8 +67,8 @@ pub(super) fn complete(specs: &mut Specs, trace: &Trace) {
     );
 }
 
-/// The profiler counts a memory channel for each channel of the second-level cache. An MI300A has three quarters of the
-/// MI300X's XCCs and all of its memory, so that its bandwidth came out as 3,994 GB/s instead of 5,325.
+/// The profiler counts one memory channel per L2 channel. An MI300A has three quarters of the MI300X's XCCs
+/// but all of its memory, so its bandwidth came out as 3,994 GB/s instead of 5,325.
 fn correct_memory_channels(specs: &mut Specs) {
     let arch = specs.text("gpu_arch").and_then(arch::find);
     let product = arch.zip(specs.text("gpu_model")).and_then(|(arch, model)| arch.product(model));
@@ -103,7 +103,7 @@ mod tests {
             * BYTES_PER_CHANNEL
             * specs.number("num_hbm_channels").unwrap();
         assert_eq!(gbps.round(), 5325.0);
-        // Of another product, and of one that somebody corrected, nothing changes.
+        // Other products, and values corrected by the user, do not change.
         let mut other = Specs::default();
         for (key, value) in [("gpu_arch", "gfx942"), ("gpu_model", "MI300X"), ("num_hbm_channels", "96")] {
             other.add(key, value);

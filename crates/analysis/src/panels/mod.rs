@@ -5,7 +5,7 @@
 //! panels/*.toml ─► Catalogue ────────────┴─► evaluate ─► tables, memory chart ─► Report
 //! ```
 //!
-//! Costs: one pass over the columns that the chosen formulas name, block by block; quantiles select, they do not sort.
+//! Cost: one pass over the columns that the formulas use, in blocks; quantiles select instead of sorting.
 
 pub mod catalogue;
 mod channels;

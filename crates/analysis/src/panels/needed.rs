@@ -1,4 +1,4 @@
-//! Which counters a choice of panels needs, for a collector to ask for.
+//! The counters to collect for a choice of panels.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use super::catalogue::{ARCHITECTURES, Catalogue, Names, architecture};
 use super::expression::{Channel, Expression, parse};
 use super::options::Blocks;
 
-/// Names that no counter stands behind.
+/// Names that are not counters.
 const NOT_COUNTERS: &[&str] = &[
     "D",
     "N",
@@ -20,14 +20,14 @@ const NOT_COUNTERS: &[&str] = &[
     "SGPR",
 ];
 
-/// What every choice needs: denominators of the normal units.
+/// Needed for every choice: denominators of the normal units.
 const ALWAYS: [&str; 2] = ["GRBM_GUI_ACTIVE", "SQ_WAVES"];
 
-/// The counters that panels, tables or metrics need on an architecture, by name and without doubles; empty when
-/// the architecture has no catalogue.
+/// The counters that panels, tables or metrics need on an architecture, sorted by name without duplicates;
+/// empty if the architecture has no catalogue.
 ///
-/// Level metrics need their level counter and its accumulation, `<LEVEL>_ACCUM`. Counters by L2 channel stand without
-/// their channel: all channels of a counter are collected together.
+/// Level metrics need their level counter and its accumulation, `<LEVEL>_ACCUM`. Per-channel L2 counters are
+/// listed without the channel: all channels of a counter are collected together.
 pub fn counters_needed(arch: &str, blocks: &Blocks) -> Vec<String> {
     let Some(at) = architecture(arch) else { return Vec::new() };
     let catalogue = Catalogue::builtin();
@@ -35,7 +35,7 @@ pub fn counters_needed(arch: &str, blocks: &Blocks) -> Vec<String> {
     let asked = |panel: u32| blocks.0.iter().any(|block| block.panel == panel);
     let asks_for_all = catalogue.panels.iter().all(|panel| asked(panel.number));
     for panel in &catalogue.panels {
-        // The counters of an optional panel are collected where it is asked for by its number.
+        // Counters of an optional panel are only collected if its number was requested.
         if panel.optional && (!asked(panel.number) || asks_for_all) {
             continue;
         }

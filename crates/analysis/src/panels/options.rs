@@ -2,32 +2,32 @@
 
 use report::{Column, Unit, Value};
 
-/// How the values of many dispatches become one.
+/// How the values of many dispatches are combined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rule {
     /// Σa / Σb, with corrected formulas.
     #[default]
     RatioOfSums,
-    /// The mean of a / b, with the vendor's formulas and their slips.
+    /// The mean of a / b, with the vendor's formulas and their mistakes.
     MeanOfRatios,
 }
 
-/// What work is counted by.
+/// The unit that work is normalised by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NormalUnit {
-    /// By dispatch.
+    /// Per dispatch.
     #[default]
     PerKernel,
-    /// By wavefront.
+    /// Per wavefront.
     PerWave,
-    /// By cycle.
+    /// Per cycle.
     PerCycle,
-    /// By second.
+    /// Per second.
     PerSecond,
 }
 
 impl NormalUnit {
-    /// The word in units: "Req per wave".
+    /// The word used in units: "Req per wave".
     pub fn word(self) -> &'static str {
         match self {
             NormalUnit::PerKernel => "kernel",
@@ -53,7 +53,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// How it is written.
+    /// How the unit is written.
     pub fn word(self) -> &'static str {
         match self {
             TimeUnit::Ns => "ns",
@@ -63,7 +63,7 @@ impl TimeUnit {
         }
     }
 
-    /// Nanoseconds in this unit.
+    /// Converts nanoseconds to this unit.
     pub fn scale(self, ns: f64) -> f64 {
         match self {
             TimeUnit::Ns => ns,
@@ -73,13 +73,13 @@ impl TimeUnit {
         }
     }
 
-    /// A column of durations in this unit.
+    /// A duration column in this unit.
     pub(super) fn column(self, what: &str) -> Column {
         let unit = if self == TimeUnit::Ns { Unit::Ns } else { Unit::Exact };
         Column::int(&format!("{what}_{}", self.word()), unit)
     }
 
-    /// A cell of such a column; damaged durations are absent.
+    /// A cell of a duration column; damaged durations are absent.
     pub(super) fn value(self, ns: f64) -> Value {
         match self {
             _ if ns.is_nan() || ns <= 0.0 => Value::absent("the dispatch has no duration"),
@@ -94,9 +94,9 @@ impl TimeUnit {
 pub struct Block {
     /// The panel.
     pub panel: u32,
-    /// The table, unless all of them.
+    /// The table; `None` for all tables of the panel.
     pub table: Option<u32>,
-    /// The metric's row, unless all of them.
+    /// The metric's row; `None` for all rows of the table.
     pub row: Option<u32>,
 }
 
@@ -116,12 +116,12 @@ impl std::str::FromStr for Block {
     }
 }
 
-/// Parts of the catalogue; none means all.
+/// Parts of the catalogue; empty means all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Blocks(pub Vec<Block>);
 
 impl Blocks {
-    /// Whether a table is wanted, in part at least.
+    /// Whether any part of a table is wanted.
     pub fn want_table(&self, panel: u32, table: u32) -> bool {
         let wanted = |block: &Block| block.panel == panel && block.table.is_none_or(|t| t == table);
         self.0.is_empty() || self.0.iter().any(wanted)

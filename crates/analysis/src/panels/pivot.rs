@@ -1,4 +1,4 @@
-//! Counter rows of rocpd databases and rocprofv3 files as columns over the kernels.
+//! Counter rows of rocpd databases and rocprofv3 files as columns by kernel.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use trace::{Map, Table, Trace};
 /// Columns by counter.
 pub(super) type Columns<'t> = Map<Cow<'t, str>, Cow<'t, [f64]>>;
 
-/// Columns of the counter rows: instances are summed, and L2 channels are kept as `NAME[channel]` besides.
+/// Columns of the counter rows: instances are summed, and L2 channels are also kept as `NAME[channel]`.
 pub(super) fn pivot(trace: &Trace) -> Columns<'_> {
     let counters = &trace.counters;
     let mut columns: Columns<'_> = Map::default();
@@ -35,7 +35,7 @@ fn is_channel_counter(name: &str) -> bool {
     name.starts_with("TCC_") && !name.ends_with("_sum") && !name.ends_with(']')
 }
 
-/// L2 channels of an XCC: one more than the highest that was recorded.
+/// L2 channels per XCC: one more than the highest recorded.
 fn channels_per_xcc(trace: &Trace) -> i64 {
     let counters = &trace.counters;
     let of_channel = |row: &usize| {

@@ -1,4 +1,4 @@
-//! The report: one run, or several side by side with the first as the base.
+//! The report for one run, or for several side by side with the first as the baseline.
 
 use report::{Column, HealthCheck, HealthStatus, Note, Remedy, Report, Table, Value};
 use trace::{Map, Needs, Trace};
@@ -19,51 +19,51 @@ use crate::gpu::Specs;
 /// What to show and how.
 #[derive(Clone, Debug, Default)]
 pub struct PanelsOptions {
-    /// How values of many dispatches become one, and whose formulas.
+    /// How values of many dispatches are combined, and whose formulas to use.
     pub rule: Rule,
-    /// What work is counted by.
+    /// The unit that work is normalised by.
     pub unit: NormalUnit,
     /// The unit of durations.
     pub time: TimeUnit,
-    /// Panels, tables and metrics; none is all, or an overview for people.
+    /// Panels, tables and metrics; empty means all, or an overview for people.
     pub blocks: Blocks,
-    /// Digits behind the point.
+    /// Digits after the decimal point.
     pub decimals: Option<u32>,
-    /// Which dispatches.
+    /// Which dispatches to evaluate.
     pub choice: Choice,
-    /// Facts about the GPU that are known better.
+    /// Corrected facts about the GPU.
     pub corrections: Vec<(String, f64)>,
-    /// Whether a person reads it: bars, the drawn memory chart, and no more than was asked for.
+    /// Whether a person reads it: bars, the drawn memory chart, and only what was requested.
     pub for_people: bool,
-    /// Only kernels and dispatches.
+    /// Show only kernels and dispatches.
     pub list_stats: bool,
 }
 
-/// What a trace has to be read with.
+/// What to read from a trace for panels.
 pub fn panels_needs() -> Needs {
     Needs { kernels: true, shapes: true, counters: true, counter_columns: true, ..Needs::nothing() }
 }
 
-/// The facts about a run's GPU, with the user's corrections and what its products are known to have.
+/// The facts about a run's GPU, with the user's corrections and the catalogue's product data.
 pub fn specs_of(trace: &Trace, corrections: &[(String, f64)]) -> Specs {
     let mut specs = Specs::of(trace);
     machine::complete(&mut specs, trace);
     specs.corrected(corrections)
 }
 
-/// One run, evaluated.
+/// One evaluated run.
 pub struct EvaluatedRun<'t> {
     /// The run.
     pub trace: &'t Trace,
     /// Rows of the chosen dispatches.
     pub rows: Vec<u32>,
-    /// Kernels with their times, those with most time first.
+    /// Kernels with their times, most time first.
     pub top: Vec<TopKernel>,
     /// Facts about its GPU.
     pub specs: Specs,
     /// The values of each wanted table.
     pub tables: Vec<TableValues>,
-    /// Whether panels are known for its architecture.
+    /// Whether there are panels for its architecture.
     pub is_known: bool,
     /// Whether it has hardware counters.
     pub is_counted: bool,
@@ -127,7 +127,7 @@ pub fn present(evaluated: &[EvaluatedRun<'_>], options: &PanelsOptions) -> Repor
         report.inputs.extend(other.inputs);
         report.health.extend(other.health);
     }
-    // Counters need no launch: whether host calls were recorded is nothing to warn of here.
+    // Counters do not need launches, so missing host calls are not worth a warning here.
     report.health.retain(|check| check.id != "coverage");
     let style = Style {
         decimals: options.decimals.or(options.for_people.then_some(2)),
@@ -141,7 +141,7 @@ pub fn present(evaluated: &[EvaluatedRun<'_>], options: &PanelsOptions) -> Repor
             continue;
         }
         report.health.extend(check_facts(run));
-        // The formulas are AMD's and take the counters as they are; that they cannot be true is said here.
+        // The formulas are AMD's and use the counters as they are; this check says if they cannot be right.
         report.health.extend(crate::occupancy::impossible_clock(run.trace));
     }
     let blocks = &options.blocks;
@@ -194,7 +194,7 @@ pub fn present(evaluated: &[EvaluatedRun<'_>], options: &PanelsOptions) -> Repor
     {
         report.charts.push(memory_chart::chart(chart, options.unit));
     }
-    // The vendor's own values are computed from the facts as they are.
+    // The vendor's own values use the facts unchanged.
     if options.rule == Rule::RatioOfSums {
         for (key, what) in CLOCKS.iter().filter(|(key, _)| evaluated.iter().any(|run| lacks_clock(run, key)))
         {
@@ -219,7 +219,7 @@ pub fn present(evaluated: &[EvaluatedRun<'_>], options: &PanelsOptions) -> Repor
     report
 }
 
-/// The memory chart of a run as text, when it was evaluated.
+/// The memory chart of a run as text, if it was evaluated.
 pub fn memory_chart_text(trace: &Trace, options: &PanelsOptions) -> Option<String> {
     let blocks = wanted(options);
     if !blocks.want_table(3, 1) || stored::has_stored(trace) {
@@ -250,7 +250,7 @@ fn name_run(table: &mut Table, number: usize, runs: usize) {
     }
 }
 
-/// Table 1.1.
+/// Table 1.1, the system.
 fn system_table(specs: &Specs) -> Table {
     let mut table =
         Table::new("panel_1.1", "1.1 System info", vec![Column::text("fact"), Column::text("value")]);
@@ -262,7 +262,7 @@ fn system_table(specs: &Specs) -> Table {
     table
 }
 
-/// Clocks that peaks are computed from, and what needs them.
+/// Clocks that peaks are computed from, and the peaks that need them.
 const CLOCKS: [(&str, &str); 2] =
     [("max_sclk", "peaks of arithmetic and caches"), ("max_mclk", "the peak of memory")];
 
@@ -270,7 +270,7 @@ fn lacks_clock(run: &EvaluatedRun<'_>, key: &str) -> bool {
     run.is_known && !run.is_stored && run.specs.number(key).is_none_or(|clock| clock <= 0.0)
 }
 
-/// What is wrong with the facts about the GPU, in the words of who can correct them.
+/// Problems with the facts about the GPU, worded for whoever can correct them.
 fn check_facts(run: &EvaluatedRun<'_>) -> Vec<HealthCheck> {
     let warn = |id: &str, message: String| HealthCheck {
         id: id.into(),
@@ -307,7 +307,7 @@ fn check_facts(run: &EvaluatedRun<'_>) -> Vec<HealthCheck> {
     checks
 }
 
-/// Who computed the values, and of which run.
+/// Which program computed the values, and for which run.
 fn as_computed(run: &EvaluatedRun<'_>) -> String {
     let fact = |key: &str| {
         let found = run.trace.metadata.iter().find(|fact| run.trace.strings.get(fact.key) == key);
@@ -321,13 +321,13 @@ fn as_computed(run: &EvaluatedRun<'_>) -> String {
     text
 }
 
-/// Reasons for empty cells, each with the metrics it empties; those that most metrics share come first.
+/// Reasons for empty cells, each with the metrics it affects; the most common reasons first.
 fn missing(runs: &[EvaluatedRun<'_>]) -> Vec<Note> {
     const REASONS: usize = 8;
     const IDS: usize = 6;
     let mut by_reason: Map<&str, Vec<&str>> = Map::default();
     for row in runs.iter().flat_map(|run| &run.tables).flat_map(|values| &values.rows) {
-        // A peak that does not exist is no loss.
+        // A peak that does not exist is not missing.
         for why in
             row.cells.iter().filter_map(|cell| cell.as_ref().err()).filter(|why| why.contains("counter "))
         {

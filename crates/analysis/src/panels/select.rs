@@ -1,38 +1,38 @@
-//! Which dispatches are looked at: by GPU, kernel and dispatch number, all in one model.
+//! Selects dispatches by GPU, kernel and dispatch number.
 
 use regex::Regex;
 use trace::{Map, StrId, Trace};
 
 use super::top::{TopKernel, top_kernels};
 
-/// What was asked for.
+/// The user's selection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
     /// Numbers of GPUs.
     pub gpus: Vec<i64>,
-    /// Kernels: the position in the list of top kernels, or a name, or a pattern for names.
+    /// Kernels: a position in the list of top kernels, a name, or a pattern for names.
     pub kernels: Vec<String>,
-    /// Dispatches: a number, `3..9` (both included), or `>3` and its like.
+    /// Dispatches: a number, `3..9` (inclusive), or `>3` and similar.
     pub dispatches: Vec<String>,
 }
 
-/// Why nothing can be chosen.
+/// Why nothing can be selected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChoiceError {
-    /// A kernel that is not there.
+    /// No such kernel.
     #[error("no kernel is `{0}`")]
     NoKernel(String),
-    /// A dispatch that is not there.
+    /// No such dispatch.
     #[error("no dispatch is `{0}`")]
     NoDispatch(String),
-    /// A GPU that is not there.
+    /// No such GPU.
     #[error("no dispatch ran on GPU {0}")]
     NoGpu(i64),
-    /// Values that were computed before cannot be computed anew for a choice.
+    /// Stored values cannot be recomputed for a selection.
     #[error("an analysis database has values of the whole run and of each kernel; choose one kernel or none")]
     OneKernel,
-    /// Each is there, but not together.
-    #[error("no dispatch is all of what was asked for")]
+    /// Each exists, but not in combination.
+    #[error("no dispatch matches all of these filters")]
     NoneTogether,
 }
 

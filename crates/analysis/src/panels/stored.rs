@@ -1,4 +1,4 @@
-//! Panels that another program computed: shown as they are.
+//! Panels that another program computed, shown as they are.
 
 use trace::{Map, StoredMetric, StrId, Trace};
 
@@ -7,12 +7,12 @@ use super::select::{Choice, ChoiceError};
 use super::top::TopKernel;
 use super::values::{RowValues, TableValues};
 
-/// Whether a run has panels of its own, and nothing to compute others from.
+/// Whether a run has stored panels and no counters to compute them from.
 pub(super) fn has_stored(trace: &Trace) -> bool {
     !trace.metrics.is_empty() && trace.counters.is_empty() && trace.counter_columns.columns.is_empty()
 }
 
-/// Spellings of statistics that have a name of ours.
+/// Other spellings of statistics that we have a name for.
 const STATISTICS: [(&str, &str); 4] = [
     ("Percent of Peak", "pct_of_peak"),
     ("Pct of Peak", "pct_of_peak"),
@@ -34,7 +34,7 @@ pub(super) fn tables(
     let Some(process) = trace.metrics.first().map(|metric| metric.process) else { return Ok(Vec::new()) };
     let kernel = match chosen.first() {
         Some(name) => *name,
-        // A run of one kernel may have values of the kernel only.
+        // A run with one kernel may have values for the kernel only.
         None if trace.metrics.iter().all(|metric| !metric.kernel.is_empty()) => {
             top.first().map_or(StrId::EMPTY, |kernel| kernel.name)
         }
@@ -71,7 +71,7 @@ pub(super) fn tables(
 
 const ABSENT: &str = "the analysis has no value";
 
-/// The numbers of `16.3.4`.
+/// The parts of `16.3.4`.
 fn place(id: &str) -> Option<[u32; 3]> {
     let mut numbers = id.split('.').map(|number| number.parse().ok());
     let place = [numbers.next()??, numbers.next()??, numbers.next()??];

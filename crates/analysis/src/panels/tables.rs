@@ -5,16 +5,16 @@ use report::{Column, Table, Unit, Value};
 use super::options::{Rule, TimeUnit};
 use super::values::{Cell, RowValues, TableValues};
 
-/// How tables are written.
+/// How tables are formatted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Style {
-    /// Digits behind the point; all of them when not given.
+    /// Digits after the decimal point; all digits if not given.
     pub decimals: Option<u32>,
     /// The unit of durations.
     pub time: TimeUnit,
-    /// Whether a person reads it: bars are drawn, and infinity is spelled.
+    /// Whether a person reads it: bars are drawn, and infinity is spelled out.
     pub bars: bool,
-    /// The vendor's rule has its own percentages and spells infinity.
+    /// The vendor's rule has its own percentages and spells out infinity.
     pub rule: Rule,
 }
 
@@ -35,15 +35,15 @@ impl Style {
     }
 }
 
-/// A number with so many digits behind the point.
+/// Rounds to this many digits after the decimal point.
 pub(super) fn round(value: f64, digits: u32) -> f64 {
     let scale = 10f64.powi(digits.min(15) as i32);
     let scaled = value * scale;
-    // Beyond this there are no digits behind the point left to round.
+    // Larger numbers have no digits left to round.
     if scaled.abs() < 4.5e15 { scaled.round_ties_even() / scale } else { value }
 }
 
-/// The metrics of several runs that all of them have, by name; of one run, its own.
+/// For several runs, the metrics that all of them have, by name; for one run, its own table.
 pub(super) fn table(runs: &[&TableValues], style: &Style) -> Table {
     let base = runs[0];
     let name = format!("panel_{}.{}", base.panel, base.table);
@@ -54,7 +54,7 @@ pub(super) fn table(runs: &[&TableValues], style: &Style) -> Table {
     }
     columns.extend(base.labels.iter().map(|label| Column::text(label).detail()));
     for (place, key) in base.columns.iter().enumerate() {
-        // Side by side there is room for one number of each run and its change.
+        // Side by side there is room for one number per run and its change.
         let shown =
             |column: Column| if place == 0 || runs.len() == 1 { column.key() } else { column.detail() };
         columns.push(shown(number(key)));
@@ -107,7 +107,7 @@ fn number(key: &str) -> Column {
     Column::int(key, Unit::Exact)
 }
 
-/// The change from one cell to another, in percent and by itself.
+/// The change from one cell to another, in percent and as a difference.
 fn change(base: &Cell, new: &Cell, style: &Style) -> (Value, Value) {
     if style.rule == Rule::MeanOfRatios {
         return vendor_change(base, new, style.decimals.unwrap_or(2));
@@ -124,7 +124,7 @@ fn change(base: &Cell, new: &Cell, style: &Style) -> (Value, Value) {
     (pct, Value::Float(style.rounded(new - base)))
 }
 
-/// The vendor takes a missing value for 0, and 0 for 1 where it divides by it.
+/// The vendor treats a missing value as 0, and divides by 1 instead of 0.
 fn vendor_change(base: &Cell, new: &Cell, decimals: u32) -> (Value, Value) {
     let number = |cell: &Cell| cell.as_ref().copied().unwrap_or(0.0);
     let (base, new) = (number(base), number(new));
@@ -133,7 +133,7 @@ fn vendor_change(base: &Cell, new: &Cell, decimals: u32) -> (Value, Value) {
     (Value::Float(pct), Value::Float(difference))
 }
 
-/// Ten blocks for a hundred percent, in eighths.
+/// Ten characters for a hundred percent, in eighths.
 pub(super) fn bar(pct: f64) -> String {
     const WIDTH: usize = 10;
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
@@ -142,7 +142,7 @@ pub(super) fn bar(pct: f64) -> String {
     }
     let eighths = ((pct / 100.0 * (WIDTH * 8) as f64).round() as usize).min(WIDTH * 8);
     let text = "█".repeat(eighths / 8) + EIGHTHS[eighths % 8];
-    // Anything above nothing is seen.
+    // Any value above zero stays visible.
     if text.is_empty() { EIGHTHS[1].to_string() } else { text }
 }
 

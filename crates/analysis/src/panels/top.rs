@@ -1,4 +1,4 @@
-//! Panel 0: which kernels take most time, and the list of dispatches.
+//! Panel 0: the kernels with the most time, and the list of dispatches.
 
 use report::{Column, Table, Unit, Value};
 use trace::{Map, StrId, Trace};
@@ -14,17 +14,17 @@ pub struct TopKernel {
     pub name: StrId,
     /// Rows of `kernels`.
     pub rows: Vec<u32>,
-    /// Nanoseconds of all of them.
+    /// Total time in nanoseconds.
     pub total: f64,
-    /// Nanoseconds of the one in the middle.
+    /// Median time in nanoseconds.
     pub median: f64,
     /// Share of all kernels' time, in percent.
     pub share: Option<f64>,
-    /// Whether it was asked for.
+    /// Whether the user selected it.
     pub chosen: bool,
 }
 
-/// The kernels of these rows, most time first; equal ones by name.
+/// The kernels of these rows, most time first; ties are sorted by name.
 pub fn top_kernels(trace: &Trace, rows: &[u32]) -> Vec<TopKernel> {
     let mut by_name: Map<StrId, Vec<u32>> = Map::default();
     for &row in rows {
@@ -48,7 +48,7 @@ pub fn top_kernels(trace: &Trace, rows: &[u32]) -> Vec<TopKernel> {
     kernels
 }
 
-/// Table 0.1.
+/// Table 0.1, the top kernels.
 pub(super) fn kernel_table(trace: &Trace, kernels: &[TopKernel], unit: TimeUnit) -> Table {
     let time = |what: &str| unit.column(what);
     let mut columns = vec![
@@ -83,7 +83,7 @@ pub(super) fn kernel_table(trace: &Trace, kernels: &[TopKernel], unit: TimeUnit)
     table
 }
 
-/// Table 0.2.
+/// Table 0.2, the dispatches.
 pub(super) fn dispatch_table(trace: &Trace, rows: &[u32], unit: TimeUnit) -> Table {
     let columns = vec![
         Column::int("dispatch", Unit::Exact).key(),

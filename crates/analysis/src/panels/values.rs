@@ -6,7 +6,7 @@ use super::expression::{Bound, Inputs, parse};
 use super::options::{Blocks, NormalUnit, Rule};
 use stats::columns::{deviation, largest, mean, quantile, smallest};
 
-/// A number, or why there is none.
+/// A number, or why it is missing.
 pub type Cell = Result<f64, String>;
 
 /// An evaluated table.
@@ -20,7 +20,7 @@ pub struct TableValues {
     pub table: u32,
     /// Its heading.
     pub title: String,
-    /// Keys of the columns of numbers.
+    /// Keys of the numeric columns.
     pub columns: Vec<String>,
     /// Keys of the text columns.
     pub labels: Vec<String>,
@@ -37,17 +37,17 @@ pub struct RowValues {
     pub id: String,
     /// Its name.
     pub metric: String,
-    /// Its unit, with what work is counted by.
+    /// Its unit, including the normal unit.
     pub unit: String,
-    /// The L2 channel, in tables by channel.
+    /// The L2 channel, in tables with a row per channel.
     pub channel: Option<u32>,
     /// Cells of the text columns.
     pub labels: Vec<String>,
-    /// Cells of the columns of numbers.
+    /// Cells of the numeric columns.
     pub cells: Vec<Cell>,
 }
 
-/// All wanted tables of the catalogue; none on an architecture that it does not know.
+/// All wanted tables of the catalogue; empty for an architecture that it does not cover.
 pub fn evaluate(dispatches: &Dispatches<'_>, blocks: &Blocks) -> Vec<TableValues> {
     let Some(architecture) = dispatches.architecture() else { return Vec::new() };
     let mut found = Vec::new();
@@ -176,7 +176,7 @@ fn pct_of_peak(rule: Rule, value: &Cell, peak: &Cell) -> Cell {
     }
 }
 
-/// The values of a formula over all dispatches, evaluated when a statistic first asks.
+/// The values of a formula over all dispatches, evaluated when a statistic first needs them.
 struct Values<'a> {
     bound: Result<Bound<'a>, String>,
     rows: usize,
@@ -199,7 +199,7 @@ impl<'a> Values<'a> {
         Self { bound, rows: pass.rows(), rule: dispatches.rule(), each: None, sorted: None }
     }
 
-    /// The value of all dispatches together.
+    /// The value for all dispatches together.
     fn average(&mut self) -> Cell {
         let bound = self.bound.as_ref().map_err(String::clone)?;
         let value = match (self.rule, bound) {
@@ -231,7 +231,7 @@ impl<'a> Values<'a> {
         self.present(value)
     }
 
-    /// One value per dispatch; by our rule what is divided by zero is missing.
+    /// One value per dispatch; under our rule, a division by zero counts as missing.
     fn each(&mut self) -> Result<&Vec<f64>, String> {
         let bound = self.bound.as_ref().map_err(String::clone)?;
         let (rows, rule) = (self.rows, self.rule);
@@ -262,7 +262,7 @@ impl<'a> Values<'a> {
     }
 }
 
-/// `Req / N` as "Req per wave".
+/// Turns `Req / N` into "Req per wave".
 fn unit(text: &str, by: NormalUnit) -> String {
     match text.strip_suffix(" / N") {
         Some(what) => format!("{what} per {}", by.word()),

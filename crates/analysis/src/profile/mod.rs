@@ -1,7 +1,7 @@
-//! `profile`: one report from all that was recorded of a program: timing runs, counters, a thread trace.
+//! `profile`: one report from everything recorded of a program: timing runs, counters, a thread trace.
 //!
-//! Times come from the timing runs only; counters and thread traces distort them. What was not recorded is absent
-//! and says how to get it.
+//! Times only come from the timing runs, because counters and thread traces distort them. Anything that was
+//! not recorded is absent and says how to get it.
 
 mod result;
 
@@ -25,23 +25,23 @@ use stats::percent;
 pub use crate::stability::process_spread;
 pub use result::process_result;
 
-/// All that was recorded.
+/// Everything that was recorded.
 pub struct Profiled<'a> {
     /// Times of each timing run, in order.
     pub runs: &'a [RunTimes],
-    /// The timing run that stands for all, read with [`timing_needs`].
+    /// The representative timing run, read with [`timing_needs`].
     pub timing: &'a Trace,
     /// The run with counters, read with [`counter_needs`].
     pub counters: Option<&'a Trace>,
     /// Thread traces.
     pub thread_traces: &'a [ThreadTrace],
-    /// Whether thread traces were asked for, had or not.
+    /// Whether thread traces were requested, recorded or not.
     pub traced: bool,
-    /// Code of the program, whose register counts win over the profiler's.
+    /// Code of the program; its register counts override the profiler's.
     pub code: Option<&'a Contents>,
 }
 
-/// The run that stands for all: the one whose kernel times are nearest to the median, the first of equals.
+/// The representative run: the one with kernel time nearest to the median; the first if several tie.
 pub fn typical_run(runs: &[RunTimes]) -> Option<usize> {
     let totals: Vec<f64> = runs.iter().map(|run| run.kernels_ns as f64).collect();
     let median = Stability::of(&totals)?.median;
@@ -49,12 +49,12 @@ pub fn typical_run(runs: &[RunTimes]) -> Option<usize> {
     (0..runs.len()).min_by(|&one, &other| off(one).total_cmp(&off(other)))
 }
 
-/// What a timing run must be read with.
+/// What to read from a timing run.
 pub fn timing_needs() -> Needs {
     Needs { shapes: true, ..union(critical_path_needs(), &occupancy_needs()) }
 }
 
-/// What the run with counters must be read with.
+/// What to read from the run with counters.
 pub fn counter_needs() -> Needs {
     roofline_needs()
 }
@@ -66,7 +66,7 @@ fn union(mut needs: Needs, other: &Needs) -> Needs {
     needs
 }
 
-/// What is shown of thread traces; the rest is for `att`.
+/// The tables shown for thread traces; `att` shows the rest.
 const ATT_TABLES: [&str; 2] = ["stalls", "instructions"];
 
 /// Everything about a program in one report.
@@ -129,19 +129,19 @@ pub fn profile_report(profiled: &Profiled, options: &VerdictOptions) -> Report {
     report
 }
 
-/// The verdict on the timing run that stands for all.
+/// The verdict on the representative timing run.
 fn verdict_on(timing: &Trace, options: &VerdictOptions) -> Option<report::Verdict> {
     let run = Run::new(timing, None, &Classifier::builtin(), 0.0).ok()?;
     let accounts = idle::compute(timing, &run.classes);
     Some(verdict::compute(&run, &accounts, &[], options))
 }
 
-/// Whether two sources mean the same kernel: one may have its name mangled.
+/// Whether two sources name the same kernel: one name may be mangled.
 fn same_kernel(one: &str, other: &str) -> bool {
     one == other || model::names::demangle(one) == model::names::demangle(other)
 }
 
-/// Times from the timing run, counters from theirs, features from thread traces.
+/// Times from the timing run, counters from the counter run, features from thread traces.
 fn figures(timing: &Trace, counters: Option<&Trace>, thread_traces: &[ThreadTrace]) -> Vec<KernelFigures> {
     let mut kernels = kernel_figures(timing);
     let counted = counters.map(kernel_figures).unwrap_or_default();
@@ -150,7 +150,7 @@ fn figures(timing: &Trace, counters: Option<&Trace>, thread_traces: &[ThreadTrac
         if let Some(other) = counted.iter().find(|other| other.name == kernel.name) {
             let is_counter = |name: &str| name.starts_with(|c: char| c.is_ascii_uppercase());
             let dispatches = |figures: &Figures| figures.get("dispatches").copied().unwrap_or(0.0);
-            // Counters of another number of dispatches are scaled to those that were timed.
+            // Counters are scaled from their dispatches to the timed dispatches.
             let scale = dispatches(&kernel.figures) / dispatches(&other.figures).max(1.0);
             for (name, value) in other.figures.iter().filter(|(name, _)| is_counter(name)) {
                 kernel.figures.insert(name.clone(), value * scale);
@@ -166,7 +166,7 @@ fn figures(timing: &Trace, counters: Option<&Trace>, thread_traces: &[ThreadTrac
     kernels
 }
 
-/// The rules go by the occupancy that is shown: registers of the code object, not what the profiler made of them.
+/// The rules use the occupancy as shown: registers from the code object, not from the profiler.
 fn take_occupancy(kernels: &mut [KernelFigures], occupancies: &Occupancies) {
     for kernel in kernels {
         let Some(found) = occupancies.of_kernel(&kernel.name) else { continue };

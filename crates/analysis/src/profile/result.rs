@@ -1,4 +1,4 @@
-//! The fields of `profile` that scripts look for, under the names they know.
+//! The fields of `profile` that scripts look for, under the names they expect.
 
 use hw::Level;
 use model::names::is_of_runtime;
@@ -13,7 +13,7 @@ use crate::occupancy::{KernelOccupancy, KernelUse, NOT_RECORDED, Occupancies};
 use crate::roofline::Roofline;
 use crate::stability::{RunTimes, Stability};
 
-/// What a result is made from.
+/// The inputs of a result.
 pub(super) struct Parts<'a> {
     pub runs: &'a [RunTimes],
     pub timing: &'a Trace,
@@ -81,7 +81,7 @@ fn achieved_pct(kernel: &KernelOccupancy) -> Option<f64> {
     kernel.used.achieved?.ok().map(|resident| resident.shown_pct())
 }
 
-/// What a kernel uses; what is not known is null, and `absent` says why.
+/// The resources of a kernel; unknown ones are null, and `absent` says why.
 fn resources(used: &KernelUse) -> Json {
     let number = |number: Option<u32>| number.map(Json::from);
     let text = |text: &str| (!text.is_empty()).then(|| Json::from(text));
@@ -106,7 +106,7 @@ fn resources(used: &KernelUse) -> Json {
     Json::Object(fields)
 }
 
-/// The thread trace of a kernel, the one with most waves.
+/// The thread trace of a kernel; if there are several, the one with the most waves.
 fn thread_trace(traces: &[ThreadTrace], kernel: &str) -> Option<Json> {
     let of_kernel = |trace: &&ThreadTrace| trace.kernels.iter().any(|name| same_kernel(name, kernel));
     traces.iter().filter(of_kernel).max_by_key(|trace| trace.waves.len()).map(thread_trace_result)
@@ -173,7 +173,7 @@ fn gpu(trace: &Trace) -> Json {
     })
 }
 
-/// The fields of a program that was only timed as a process: `runtime_ms` is then its time on the clock.
+/// The fields of a program that was only timed as a process: `runtime_ms` is then wall-clock time.
 pub fn process_result(seconds: &[f64]) -> Json {
     let values: Vec<f64> = seconds.iter().map(|seconds| seconds * 1e9).collect();
     let found = Stability::of(&values);

@@ -1,13 +1,13 @@
-//! When the GPUs of a process worked.
+//! When the GPUs of a process were busy.
 
 use model::recordings::Recordings;
 use trace::{Map, ProcessId, Trace};
 
-/// GPU work of each process, merged: any work of any of its GPUs.
+/// Merged GPU work of each process, over all its GPUs.
 pub(super) struct Busy {
-    /// By process with GPU work: starts, ends, and the time before each.
+    /// For each process with GPU work: starts, ends, and the busy time before each start.
     of_process: Map<ProcessId, Merged>,
-    /// By process: the one whose GPU work is its own.
+    /// By process: the process that does its GPU work.
     worker: Vec<Option<ProcessId>>,
 }
 
@@ -31,7 +31,7 @@ impl Busy {
         let of_process: Map<ProcessId, Merged> =
             work.into_iter().map(|(process, spans)| (process, Merged::of(spans))).collect();
         let number = trace.processes.len();
-        // By pid: the process with GPU work, and none where several have some.
+        // By pid: the process with GPU work; `None` if several have some.
         let mut of_pid: Map<i64, Option<ProcessId>> = Map::default();
         for process in (0..number).map(ProcessId::at).filter(|process| of_process.contains_key(process)) {
             let pid = trace.processes[process.0 as usize].pid;
@@ -42,20 +42,20 @@ impl Busy {
         Self { of_process, worker }
     }
 
-    /// GPU time of a process between two moments; none where its GPU work is in no input.
+    /// GPU time of a process between two times; `None` if no input has its GPU work.
     pub fn between(&self, process: ProcessId, from: i64, to: i64) -> Option<i64> {
         let worker = self.worker.get(process.get()?).copied().flatten()?;
         Some(self.of_process.get(&worker)?.between(from, to))
     }
 
-    /// First and last moment of the GPU work of a process itself.
+    /// First and last time of the process' own GPU work.
     pub fn bounds(&self, process: ProcessId) -> Option<(i64, i64)> {
         let merged = self.of_process.get(&process)?;
         Some((*merged.starts.first()?, *merged.ends.last()?))
     }
 }
 
-/// The process with the GPU work of a process: itself, the same process in another file, or that of its recording.
+/// The process that does the GPU work: itself, the same pid in another file, or one of its recording.
 fn worker(
     trace: &Trace,
     recordings: &Recordings,
@@ -70,7 +70,7 @@ fn worker(
     if let Some(&Some(only)) = of_pid.get(&trace.processes[process].pid) {
         return Some(only);
     }
-    // Threads of one server that a file lists as processes.
+    // A file may list the threads of one server as processes.
     let recording = recordings.of_process(own)?;
     let members = &recordings.all[recording].processes;
     if members.len() != 2 {
@@ -101,7 +101,7 @@ impl Merged {
         merged
     }
 
-    /// Work before a moment.
+    /// Busy time before a given time.
     fn until(&self, at: i64) -> i64 {
         let place = self.starts.partition_point(|&start| start < at);
         match place.checked_sub(1) {

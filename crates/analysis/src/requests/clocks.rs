@@ -1,7 +1,7 @@
 //! Whether the clocks of two servers agree.
 //!
-//! No trace says so, but causes come before effects: a KV cache is received after its sending begins, and its sending ends
-//! after the receiver has memory for it. Each request so limits how far one clock can be ahead of the other.
+//! No trace records this, but causes come before effects: a KV cache arrives after its sending begins, and
+//! sending ends after the receiver has memory for it. So each request limits how far one clock is ahead.
 
 use std::collections::BTreeMap;
 
@@ -17,9 +17,9 @@ pub struct ClockPair {
     pub prefill: ProcessId,
     /// The decode server.
     pub decode: ProcessId,
-    /// The decode server's clock is ahead by at least this, as far as the transfers tell.
+    /// The decode server's clock is ahead by at least this, judging by the transfers.
     pub at_least_ns: Option<i64>,
-    /// And by at most this.
+    /// It is ahead by at most this.
     pub at_most_ns: Option<i64>,
     /// Why times of the two cannot be compared.
     pub disagreement: Option<String>,
@@ -28,11 +28,11 @@ pub struct ClockPair {
 /// All pairs of servers that share requests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Clocks {
-    /// By prefill server, then decode server.
+    /// Sorted by prefill server, then decode server.
     pub pairs: Vec<ClockPair>,
 }
 
-/// A limit, and the request that sets it.
+/// A limit, with the request that sets it.
 type Limit<'s> = Option<(i64, &'s str)>;
 
 impl Clocks {
@@ -69,7 +69,7 @@ impl Clocks {
     }
 }
 
-/// The two servers of a request; none where one process serves all of it.
+/// The two servers of a request; `None` if one process serves all of it.
 fn pair_of<'s>(spans: impl Iterator<Item = &'s RequestSpan> + Clone) -> Option<(ProcessId, ProcessId)> {
     let of = |role: Role| {
         let own = spans.clone().filter(move |span| stages()[span.stage].role == role);
@@ -79,7 +79,7 @@ fn pair_of<'s>(spans: impl Iterator<Item = &'s RequestSpan> + Clone) -> Option<(
     (prefill != decode).then_some((prefill, decode))
 }
 
-/// How far the decode server's clock must and can be ahead, from one request.
+/// Lower and upper limit of how far the decode server's clock is ahead, from one request.
 fn limits_of(
     spans: &[&RequestSpan],
     (prefill, decode): (ProcessId, ProcessId),
@@ -106,7 +106,7 @@ fn limits_of(
     (above, arrives.zip(begins).map(|(end, start)| end - start))
 }
 
-/// ROCm's profilers count from the start of each host.
+/// ROCm's profilers count from the boot of each host.
 fn of_hosts(trace: &Trace, recordings: &Recordings, prefill: ProcessId, decode: ProcessId) -> Option<String> {
     let domain = |process| recordings.of_process(process).map(|recording| recordings.domain_of(recording));
     let (prefill, decode) = (domain(prefill)?, domain(decode)?);

@@ -1,4 +1,4 @@
-//! `requests`: where the time of each request of a serving run went, also where one server prefills and another decodes.
+//! `requests`: where the time of each serving request went, with or without separate prefill servers.
 //!
 //! ```text
 //! model::RequestSpans ─► clocks of the servers agree? ─► sweep of each request ─► first token, tokens
@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Every instant of a request counts as one part, so the parts add up to its time exactly.
-//! Costs: a sort of each request's spans; GPU work is merged once for each process.
+//! Cost: a sort of each request's spans; GPU work is merged once per process.
 
 mod busy;
 mod clocks;
@@ -28,18 +28,18 @@ use busy::Busy;
 pub struct Parts {
     /// GPU work of the batch that the request is in.
     pub gpu_ns: i64,
-    /// The KV cache is on its way.
+    /// The KV cache is being transferred.
     pub transfer_ns: i64,
-    /// The request waits for its turn.
+    /// The request is queued.
     pub queue_ns: i64,
-    /// The host works for it, or nobody does.
+    /// The host works for it, or nothing does.
     pub host_ns: i64,
-    /// In a batch of a server whose GPU work is in no input.
+    /// In a batch of a server whose GPU work is not in any input.
     pub not_recorded_ns: i64,
 }
 
 impl Parts {
-    /// All of it.
+    /// The sum of all parts.
     pub fn total(&self) -> i64 {
         self.gpu_ns + self.transfer_ns + self.queue_ns + self.host_ns + self.not_recorded_ns
     }
@@ -56,7 +56,7 @@ impl Parts {
 /// The times of one request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequestTimes {
-    /// Its id: the bootstrap room where servers share one.
+    /// Its id: the bootstrap room if servers share one.
     pub id: String,
     /// Start of its first span.
     pub arrival_ns: i64,
@@ -64,37 +64,37 @@ pub struct RequestTimes {
     pub first_token: Result<Parts, String>,
     /// From the first token to the last, by part; or why it is not known.
     pub generation: Result<Parts, String>,
-    /// How long each further token took; none where only the whole generation was recorded.
+    /// Duration of each further token; empty if only the whole generation was recorded.
     pub token_ns: Vec<i64>,
 }
 
-/// What a run did for its requests.
+/// The requests of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Requests {
-    /// Requests by arrival.
+    /// Requests, sorted by arrival.
     pub requests: Vec<RequestTimes>,
-    /// Servers: prefill first.
+    /// Servers, prefill first.
     pub servers: Vec<ServerTimes>,
-    /// Whether times of the servers can be compared.
+    /// Whether the servers' times can be compared.
     pub clocks: Clocks,
-    /// Calls that move a KV cache and do not say for which request.
+    /// Calls that transfer a KV cache without saying for which request.
     pub transfer_calls: usize,
 }
 
 impl Requests {
-    /// Whether some time is in a batch whose GPU work is in no input.
+    /// Whether any time is in a batch whose GPU work is not in any input.
     fn has_gaps(&self) -> bool {
         let parts = self.requests.iter().flat_map(|request| [&request.first_token, &request.generation]);
         parts.flatten().any(|parts| parts.not_recorded_ns > 0)
     }
 }
 
-/// What traces must be read with.
+/// What to read from a trace for requests.
 pub fn needs() -> Needs {
     model::requests::needs()
 }
 
-/// The same needs, with the arguments that name requests.
+/// Adds the arguments that identify requests.
 pub fn with_ids(mut needs: Needs) -> Needs {
     if let (ArgNeeds::Keys(keys), ArgNeeds::Keys(ids)) = (&mut needs.args, self::needs().args) {
         keys.extend(ids);
@@ -102,7 +102,7 @@ pub fn with_ids(mut needs: Needs) -> Needs {
     needs
 }
 
-/// The requests of a trace read with [`needs`].
+/// The requests of a trace that was read with [`needs`].
 pub fn compute(trace: &Trace) -> Requests {
     let found = RequestSpans::of(trace);
     let recordings = Recordings::of(trace);
@@ -122,7 +122,7 @@ pub fn compute(trace: &Trace) -> Requests {
     Requests { requests, servers, clocks, transfer_calls: found.calls.len() }
 }
 
-/// When a request's tokens came out.
+/// The key moments of a request.
 struct Moments {
     arrival: i64,
     first_token: Result<i64, String>,
@@ -137,14 +137,14 @@ fn request(id: &str, spans: &[RequestSpan], busy: &Busy, disagreement: Option<St
         (None, Err(why)) => Err(why.clone()),
         (None, Ok(at)) => Ok(between(moments.arrival, *at)),
     };
-    // Both ends are times of the decode server, whatever its clock.
+    // Both ends are on the decode server's clock, so no alignment is needed.
     let generation = match (&moments.first_token, moments.last_token) {
         (Ok(first), Some(last)) => Ok(between(*first, last.max(*first))),
         (Err(why), _) => Err(why.clone()),
         (_, None) => Err("no token after the first was recorded".into()),
     };
     let is_token = |span: &&RequestSpan| stages()[span.stage].token == Some(Token::Each);
-    // Ranks of one server repeat the tokens; the first one counts.
+    // Ranks of one server repeat the tokens; use the first rank.
     let server = spans.iter().filter(is_token).map(|span| span.process).min();
     let tokens = spans.iter().filter(is_token).filter(|span| Some(span.process) == server);
     let token_ns = tokens.map(|span| span.end - span.start).collect();
@@ -158,7 +158,7 @@ fn moments(spans: &[RequestSpan], differ: bool) -> Moments {
             .filter(move |span| stages()[span.stage].role == role && stages()[span.stage].part == part)
     };
     let any = |role: Role| spans.iter().any(|span| stages()[span.stage].role == role);
-    // Where clocks differ, that of the prefill server tells the arrival.
+    // If clocks differ, the prefill server's clock gives the arrival.
     let came = |of: Option<Role>| {
         let own = spans.iter().filter(move |span| of.is_none_or(|role| stages()[span.stage].role == role));
         own.map(|span| span.start).min()
@@ -172,7 +172,7 @@ fn moments(spans: &[RequestSpan], differ: bool) -> Moments {
         match (put_out.map(|span| span.end).min(), generating.clone().map(|span| span.start).min()) {
             _ if !any(Role::Prefill) => Err("no span of its prefill was recorded".into()),
             (Some(at), _) => Ok(at),
-            // The first token is the last thing that a prefill makes, and a decode server puts it out when it begins.
+            // A prefill ends by computing the first token, and a decode server emits it when it begins.
             (None, Some(began)) => Ok(if is_sent { began } else { prefilled.unwrap_or(began) }),
             (None, None) if is_sent => Err("no span of its decode was recorded".into()),
             (None, None) => prefilled.ok_or_else(|| "no token was recorded".into()),

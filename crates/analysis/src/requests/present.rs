@@ -8,10 +8,10 @@ use trace::Trace;
 use super::{Parts, RequestTimes, Requests};
 use crate::base;
 
-/// Requests that a chart has room for.
+/// Most requests in the chart.
 const MOST_BARS: usize = 24;
 
-/// All of it as a report.
+/// The whole report.
 pub fn present(trace: &Trace, requests: &Requests) -> Report {
     let mut report = base::report("requests", trace);
     report.tables = vec![latency(requests), table(requests), servers(requests)];
@@ -21,7 +21,7 @@ pub fn present(trace: &Trace, requests: &Requests) -> Report {
     report
 }
 
-/// The parts of a time; what is in no input is shown where there is any.
+/// The parts of a time; the part not recorded is only shown if there is any.
 fn part_columns(has_gaps: bool) -> Vec<Column> {
     let not_recorded = Column::int("not_recorded_ns", Unit::Ns);
     vec![
@@ -66,12 +66,12 @@ fn total(parts: &Result<Parts, String>) -> Value {
     }
 }
 
-/// A value below which this share of the sorted values lies.
+/// The value below which this share of the sorted values lies.
 fn quantile(sorted: &[i64], share: f64) -> i64 {
     sorted[((sorted.len() as f64 * share).ceil() as usize).clamp(1, sorted.len()) - 1]
 }
 
-/// `latency`: all requests together; the parts of a row add up to its total.
+/// The table `latency`: all requests together; the parts of a row add up to its total.
 fn latency(requests: &Requests) -> Table {
     let mut columns = vec![
         Column::text("measure").key(),
@@ -117,7 +117,7 @@ fn latency(requests: &Requests) -> Table {
     table
 }
 
-/// `requests`: each request; the parts add up to its time to first token, and those of the generation to that.
+/// The table `requests`: the parts of each request add up to its time to first token and to its generation.
 fn table(requests: &Requests) -> Table {
     let mut columns = vec![
         Column::text("request").key(),
@@ -153,7 +153,7 @@ fn table(requests: &Requests) -> Table {
     table
 }
 
-/// `servers`: each server on its own clock; the parts add up to its span.
+/// The table `servers`: each server on its own clock; the parts add up to its span.
 fn servers(requests: &Requests) -> Table {
     let time = |key: &str| Column::int(key, Unit::Ns).key();
     let columns = vec![

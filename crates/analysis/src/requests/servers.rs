@@ -12,32 +12,32 @@ use super::sweep::stretches;
 /// Where the time of a server went. The parts add up to its span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerParts {
-    /// The GPU works.
+    /// The GPU is busy.
     pub gpu_ns: i64,
-    /// The GPU does not work and a request is in a batch, or the host prepares one.
+    /// The GPU is idle while a request is in a batch or the host prepares one.
     pub host_ns: i64,
-    /// Neither, and a KV cache is on its way.
+    /// None of these, and a KV cache is being transferred.
     pub transfer_ns: i64,
-    /// None of these, and a request waits.
+    /// None of these, and a request is queued.
     pub queue_ns: i64,
-    /// No request is there.
+    /// There is no request.
     pub idle_ns: i64,
 }
 
 /// One server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerTimes {
-    /// What it does.
+    /// Its role.
     pub role: Role,
     /// Its process.
     pub process: ProcessId,
-    /// Its recording.
+    /// Label of its recording.
     pub label: String,
-    /// Requests that it served; none where spans do not tell them.
+    /// Requests that it served; `None` if spans do not identify requests.
     pub requests: Option<u64>,
     /// From its first span to its last.
     pub span_ns: i64,
-    /// The same by part.
+    /// The span by part.
     pub parts: ServerParts,
     /// Whether its GPU work is in the input.
     pub has_gpu_work: bool,
@@ -63,7 +63,7 @@ pub(super) fn of(
             end: call.end,
             process: call.process,
         };
-        // A server that is known by its requests keeps its role.
+        // A server already known from its requests keeps its role.
         let known = of_server.keys().find(|(_, process)| *process == call.process).copied();
         of_server.entry(known.unwrap_or((call.role, call.process))).or_default().push(span);
     }

@@ -1,4 +1,4 @@
-//! The parts of a request between two moments.
+//! The parts of a request between two times.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use trace::ProcessId;
 use super::Parts;
 use super::busy::Busy;
 
-/// Counts every instant once: of the open spans, the stage that the table lists first decides; without any it is host time.
+/// Counts every instant once: the open stage that comes first in the table, or host time without spans.
 pub(super) fn parts(spans: &[RequestSpan], from: i64, to: i64, busy: &Busy) -> Parts {
     let mut parts = Parts::default();
     stretches(spans, from, to, |start, end, open| {
@@ -33,10 +33,10 @@ pub(super) fn parts(spans: &[RequestSpan], from: i64, to: i64, busy: &Busy) -> P
     parts
 }
 
-/// How many spans of a stage and a process are open.
+/// The number of open spans by stage and process.
 pub(super) type Open = BTreeMap<(usize, ProcessId), u32>;
 
-/// Calls `each` for every stretch of time in which the same spans are open.
+/// Calls `each` for every stretch of time with the same open spans.
 pub(super) fn stretches(spans: &[RequestSpan], from: i64, to: i64, mut each: impl FnMut(i64, i64, &Open)) {
     let mut edges: Vec<(i64, bool, (usize, ProcessId))> = Vec::new();
     for span in spans {
@@ -46,7 +46,7 @@ pub(super) fn stretches(spans: &[RequestSpan], from: i64, to: i64, mut each: imp
             edges.push((end, false, (span.stage, span.process)));
         }
     }
-    // What ends at a moment goes before what begins then.
+    // At equal times, spans end before others begin.
     edges.sort_unstable_by_key(|&(at, opens, _)| (at, opens));
     let mut open = Open::new();
     let mut at = from;

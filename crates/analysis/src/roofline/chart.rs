@@ -1,4 +1,4 @@
-//! The picture: attained rate over intensity, both logarithmic, under the roofs.
+//! The roofline plot: attained rate over arithmetic intensity, log-log, under the roofs.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use report::chart::{Axis, Chart, Ink, Join, Mark, Point, Reference, Series, Xy, 
 use super::place::PlacedWork;
 use model::names;
 
-/// Points that are drawn; those with most time.
+/// Most points to draw; those with the most time come first.
 const MOST: usize = 40;
 
-/// Kernels as they were measured, and ops as they are modelled.
+/// Measured kernels and modelled ops.
 pub(super) fn chart(kernels: &[PlacedWork], ops: &[PlacedWork], peaks: &Peaks) -> Option<Chart> {
     let kinds = [("kernels", kernels), ("ops, modelled", ops)];
     let drawn = kinds.map(|(name, rows)| (name, points(rows)));
@@ -29,7 +29,7 @@ pub(super) fn chart(kernels: &[PlacedWork], ops: &[PlacedWork], peaks: &Peaks) -
     let memory = peaks.bandwidth(Level::Hbm).map_or(highest, |rate| low * rate / 1e9);
     let lowest = slowest.min(memory) / 2.0;
     let mut references = Vec::new();
-    // No counter tells the traffic of the Infinity Cache, so nothing is placed under its line.
+    // No counter measures Infinity Cache traffic, so nothing is plotted under its line.
     for level in Level::ALL.into_iter().filter(|level| *level != Level::Mall) {
         let Some(bandwidth) = peaks.bandwidth(level).map(|rate| rate / 1e9) else { continue };
         references.push(Reference {
@@ -58,7 +58,7 @@ pub(super) fn chart(kernels: &[PlacedWork], ops: &[PlacedWork], peaks: &Peaks) -
     Some(chart)
 }
 
-/// Those with most time, where they can stand on logarithmic axes.
+/// The points with the most time that fit on logarithmic axes.
 fn points(rows: &[PlacedWork]) -> Vec<Point> {
     let total: i64 = rows.iter().map(|row| row.total_ns).sum();
     let point = |row: &PlacedWork| {
@@ -76,10 +76,10 @@ fn points(rows: &[PlacedWork]) -> Vec<Point> {
     rows.iter().filter_map(point).take(MOST).collect()
 }
 
-/// Roofs that are drawn, of the types with most operations.
+/// Most compute roofs to draw: the types with the most operations.
 const MOST_ROOFS: usize = 3;
 
-/// The arithmetic peaks of the types that are computed in, by name, in GFLOP/s.
+/// The peaks of the data types in use, by name, in GFLOP/s.
 fn roofs<'r>(rows: impl Iterator<Item = &'r PlacedWork>, peaks: &Peaks) -> Vec<(String, f64)> {
     let mut used: BTreeMap<(DataType, Pipe), f64> = BTreeMap::new();
     for (of, flops) in rows.flat_map(|row| &row.work.flops) {

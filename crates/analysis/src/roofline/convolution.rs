@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::recorded::Inputs;
 
-/// Where the parts of a convolution stand among an op's inputs.
+/// Positions of a convolution's operands in an op's inputs.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Convolution {
@@ -16,18 +16,18 @@ pub(super) struct Convolution {
     pub dilation: Option<usize>,
     pub output_padding: Option<usize>,
     pub groups: Option<usize>,
-    /// A flag that makes it a transposed one.
+    /// A flag that selects a transposed convolution.
     pub transposed: Option<usize>,
-    /// It is always a transposed one.
+    /// Whether it is always transposed.
     #[serde(default)]
     pub is_transposed: bool,
-    /// Gradient of the result: then this is the backward pass.
+    /// Gradient of the result; if set, this is the backward pass.
     pub grad: Option<usize>,
-    /// Which gradients are asked for: of input, weight and bias.
+    /// Which gradients are requested: input, weight and bias.
     pub mask: Option<usize>,
 }
 
-/// What a convolution does.
+/// The work of a convolution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Done {
     pub flops: f64,
@@ -35,7 +35,7 @@ pub(super) struct Done {
 }
 
 impl Convolution {
-    /// Operations and bytes of one call; none where strides, paddings or shapes are not recorded.
+    /// Operations and bytes of one call; `None` if strides, paddings or shapes are not recorded.
     pub fn done(&self, inputs: &Inputs) -> Option<Done> {
         let (input, weight) = (inputs.tensor(self.input)?, inputs.tensor(self.weight)?);
         if input.sizes.len() < 3 || input.sizes.len() != weight.sizes.len() {
@@ -43,7 +43,7 @@ impl Convolution {
         }
         let transposed =
             self.is_transposed || self.transposed.is_some_and(|at| inputs.value(at) == Some(1.0));
-        // Every element of the result (of the input, where transposed) meets the filters of its group once.
+        // Every element of the result (of the input, if transposed) meets the filters of its group once.
         let filter: f64 = weight.sizes[1..].iter().product();
         let input_bytes = input.elements() * input.element.bytes();
         let weight_bytes = weight.elements() * weight.element.bytes();
@@ -52,7 +52,7 @@ impl Convolution {
             let met = if transposed { input.elements() } else { grad.elements() };
             let grad_bytes = grad.elements() * grad.element.bytes();
             let asked = self.mask.and_then(|at| inputs.list(at)).filter(|asked| asked.len() == 3)?;
-            // Two convolutions, each of which reads the gradient: one writes that of the input, one that of the weight.
+            // Two convolutions read the gradient: one writes the input's gradient, one the weight's.
             let pass = grad_bytes + input_bytes + weight_bytes;
             let bias = if asked[2] > 0.0 { grad.elements() } else { 0.0 };
             let passes = asked[0] + asked[1];
@@ -72,7 +72,7 @@ impl Convolution {
     /// The shape of the result.
     fn result(&self, inputs: &Inputs, input: &[f64], weight: &[f64], transposed: bool) -> Option<Vec<f64>> {
         let axes = input.len() - 2;
-        // One number counts for every axis; what an op does not have is the least there is.
+        // A single number applies to every axis; an argument that the op does not have gets its minimum.
         let along = |at: Option<usize>, least: f64| -> Option<Vec<f64>> {
             let Some(at) = at else { return Some(vec![least; axes]) };
             let list = inputs.list(at)?;
@@ -84,7 +84,7 @@ impl Convolution {
         };
         let (stride, padding) = (along(self.stride, 1.0)?, along(self.padding, 0.0)?);
         let (dilation, more) = (along(self.dilation, 1.0)?, along(self.output_padding, 0.0)?);
-        // The second size of a weight is that of one group.
+        // The second dimension of a weight is per group.
         let channels = match transposed {
             false => weight[0],
             true => weight[1] * inputs.value(self.groups?)?,
@@ -132,7 +132,7 @@ mod tests {
         }
     }
 
-    /// Operations and bytes counted element by element, as the definition of a convolution has it.
+    /// Operations and bytes counted element by element, straight from the definition of a convolution.
     fn by_hand(
         input: [usize; 4],
         weight: [usize; 4],
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_transposed_one_undoes_the_shape_of_a_forward_one() {
-        // 5x5 from 11x11 with kernel 3 and stride 2; back again it is 11x11 of 3 channels.
+        // 11x11 with kernel 3 and stride 2 gives 5x5; transposed, it gives 11x11 with 3 channels.
         let dims = "[[2, 6, 5, 5], [6, 3, 3, 3], [], [], [], [], [], [], []]";
         let values = r#"["", "", "", "[2, 2]", "[0, 0]", "[1, 1]", "True", "[0, 0]", "1"]"#;
         let done = forward().done(&tensors(dims, values)).unwrap();

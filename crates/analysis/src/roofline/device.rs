@@ -1,4 +1,4 @@
-//! The GPU whose roofs are drawn: what the trace says of it, what the user says, and peaks that were measured.
+//! The GPU whose roofs are drawn: what the trace records, what the user sets, and measured peaks.
 
 use hw::Arch;
 use hw::peaks::{Peaks, Setup, peaks};
@@ -7,12 +7,12 @@ use trace::{AgentKind, Trace};
 
 use crate::gpu::{NamedPeak, RecordedGpu, Specs, take_measured};
 
-/// What the user says beyond the trace.
+/// What the user sets beyond the trace.
 #[derive(Clone, Debug, Default)]
 pub struct RooflineOptions {
-    /// The architecture, where the trace does not tell.
+    /// The architecture, if the trace does not record it.
     pub arch: Option<&'static Arch>,
-    /// The product, where the trace does not tell.
+    /// The product, if the trace does not record it.
     pub product: Option<String>,
     /// Compute units of the logical device.
     pub cus: Option<u32>,
@@ -31,29 +31,29 @@ pub struct RooflineOptions {
 /// Where ceilings come from.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum PeakSource {
-    /// Clock and width.
+    /// Clock and width, as on the data sheet.
     #[default]
     DataSheet,
-    /// Those that the source measured, where it did.
+    /// Peaks measured by the source, where it has them.
     Measured,
-    /// These, by names such as `hbm_gbps` and `bf16_matrix_gflops`; others as on the data sheet.
+    /// These peaks, by names such as `hbm_gbps` and `bf16_matrix_gflops`; the rest from the data sheet.
     Given(Vec<(String, f64)>),
 }
 
 /// A peak that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadPeaks {
-    /// Not what is expected.
+    /// Not a JSON object of numbers.
     #[error(
         "peaks are given as one JSON object of numbers, such as {{\"hbm_gbps\": 4300, \"bf16_matrix_gflops\": 708000}}"
     )]
     NotAnObject,
-    /// A name that is none.
+    /// Not the name of a peak.
     #[error(
         "`{0}` names no peak: use hbm_gbps, mall_gbps, l2_gbps, l1_gbps, lds_gbps, or a type and a pipe as in fp32_vector_gflops"
     )]
     Unknown(String),
-    /// A value that is no rate.
+    /// Not a valid rate.
     #[error("`{0}` is not a number above zero")]
     NotARate(String),
 }
@@ -76,15 +76,15 @@ impl PeakSource {
 
 /// A GPU with its peaks.
 pub(super) struct Device {
-    /// Name of the architecture; empty where it is not known.
+    /// Name of the architecture; empty if unknown.
     pub arch: String,
     /// Its ceilings.
     pub peaks: Peaks,
-    /// What could not be found out.
+    /// What is not known about the GPU.
     pub notes: Vec<Note>,
 }
 
-/// The GPU of a trace; of several the first with kernels.
+/// The GPU of a trace; if there are several, the first with kernels.
 pub(super) fn of(trace: &Trace, options: &RooflineOptions) -> Device {
     let mut seen = vec![false; trace.agents.len()];
     let mut used = Vec::new();
@@ -94,7 +94,7 @@ pub(super) fn of(trace: &Trace, options: &RooflineOptions) -> Device {
             used.push(&trace.agents[agent]);
         }
     }
-    // Of several inputs one may name the GPU better than another.
+    // With several inputs, one may name the GPU better than another.
     let named = used.iter().find(|agent| hw::arch::find(trace.strings.get(agent.name)).is_some());
     let gpu = named
         .or(used.first())
@@ -112,9 +112,9 @@ pub(super) fn of(trace: &Trace, options: &RooflineOptions) -> Device {
     };
     let recorded = RecordedGpu::of(trace, &Specs::of(trace), gpu);
     let recorded = recorded.setup();
-    // What is recorded of the XCCs is of the partition that was run on, not of one that is asked about.
+    // Recorded XCCs describe the partition that the run used, not another one that the user asks about.
     let asked_partition = options.compute_partition.is_some() || options.cus.is_some();
-    // The recorded compute units are those of the partition that was run on; another partition has its share of them.
+    // Recorded compute units are those of the partition that the run used: scale them for another partition.
     let recorded_cus = match (&options.compute_partition, recorded.cus) {
         (Some(asked), Some(cus)) => {
             let product = options.product.as_deref().or(recorded.product);
@@ -157,7 +157,7 @@ pub(super) fn of(trace: &Trace, options: &RooflineOptions) -> Device {
     Device { arch: arch.facts.counters.clone(), peaks, notes }
 }
 
-/// The architecture that library kernels carry in their names, when all that carry one agree.
+/// The architecture in the names of library kernels, if all that carry one agree.
 fn named_by_kernels(trace: &Trace) -> Option<&'static Arch> {
     let mut names: Vec<trace::StrId> = trace.kernels.name.clone();
     names.sort_unstable();

@@ -1,4 +1,4 @@
-//! The table of `rules/roofline.toml`: operations by data type and bytes by level, as formulas over counters.
+//! The table `rules/roofline.toml`: operations by data type and bytes by level, as formulas over counters.
 
 use std::sync::LazyLock;
 
@@ -42,7 +42,7 @@ struct Settled {
     zero: Vec<String>,
 }
 
-/// What is counted by which formulas.
+/// One quantity with its formulas.
 struct Formulas<T> {
     what: T,
     archs: Vec<String>,
@@ -81,7 +81,7 @@ fn read(text: &str) -> Result<Rules, String> {
     Ok(rules)
 }
 
-/// What a kernel did on an architecture, and what its counters do not tell.
+/// The work of a kernel on an architecture, and what its counters do not cover.
 pub(super) fn work(arch: &str, figures: &Figures) -> Work {
     let mut work = Work::default();
     let figures = &with_settled(figures);
@@ -100,7 +100,7 @@ pub(super) fn work(arch: &str, figures: &Figures) -> Work {
     work
 }
 
-/// The figures with zeros that others settle: without matrix instructions there are no matrix operations.
+/// Adds the zeros that other counters imply: without matrix instructions there are no matrix operations.
 fn with_settled(figures: &Figures) -> Figures {
     let mut settled = figures.clone();
     for rule in RULES.settled.iter().filter(|rule| figures.get(&rule.when_zero) == Some(&0.0)) {
@@ -111,7 +111,7 @@ fn with_settled(figures: &Figures) -> Figures {
     settled
 }
 
-/// The value of the first formula whose counters are all there, or what the first one lacks.
+/// The value of the first formula whose counters were all collected, or what the first formula lacks.
 fn first_known(formulas: &[Expression], figures: &Figures) -> Result<f64, Vec<String>> {
     let mut lacking = None;
     for formula in formulas {

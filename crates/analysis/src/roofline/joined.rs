@@ -1,6 +1,6 @@
-//! Modelled ops beside what was measured of their kernels. Where the kernels of the ops carry counters themselves, those
-//! count. Else counters of another run of the program are joined by kernel: same name in one spelling, and same launch size
-//! where both sides record it; then an op has done, per dispatch, what such a dispatch did on average.
+//! Modelled ops next to the measured work of their kernels. If those kernels have no counters, counters of
+//! another run of the program are joined by canonical name, and by launch size if both sides record it: each
+//! dispatch then counts as the average of such dispatches.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -12,28 +12,28 @@ use super::place::Work;
 use crate::bottleneck::{Figures, each_counter, put_counter};
 use model::names;
 
-/// What was measured of one op, or why nothing is known.
+/// The measured work of one op, or why it is not known.
 pub(super) type Measured = Result<Work, String>;
 
-/// What was measured of all ops.
+/// The measured work of all ops.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Joined {
     /// In the order of the ops.
     pub ops: Vec<Measured>,
-    /// How many kernels were found among those that were counted.
+    /// How many of the kernels have counters.
     pub counts: JoinedCounters,
 }
 
-/// Counters of the kernels behind modelled ops.
+/// How many kernels of modelled ops have counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JoinedCounters {
     /// Kernels of modelled ops.
     pub kernels: usize,
-    /// Those that were counted.
+    /// Kernels with counters.
     pub counted: usize,
-    /// Display names of those that were not.
+    /// Display names of kernels without counters.
     pub uncounted: Vec<String>,
-    /// Whether counters come from another run.
+    /// Whether the counters come from another run.
     pub other_run: bool,
 }
 
@@ -53,10 +53,10 @@ pub(super) fn source_of(trace: &Trace, kernel: usize) -> Option<usize> {
     trace.kernels.process[kernel].get().and_then(|process| trace.processes[process].source.get())
 }
 
-/// Work-items of a launch and of a workgroup, where recorded. Tables of counters have only their number, not their axes.
+/// Work-items of a launch and of a workgroup, if recorded. Counter tables have totals, not axes.
 type Launch = Option<(u64, u64)>;
 
-/// Dispatches of one kernel and launch size: counters summed, with how many dispatches each was counted on.
+/// Dispatches of one kernel and launch size: summed counters, each with the number of dispatches it covers.
 #[derive(Clone, Debug, Default)]
 struct CountedDispatches {
     counters: Map<StrId, (f64, u32)>,
@@ -71,14 +71,14 @@ impl CountedDispatches {
     }
 }
 
-/// Kernels of one name in one spelling, by launch size.
+/// Kernels with one canonical name, by launch size.
 type ByLaunch = Vec<(Launch, CountedDispatches)>;
 
-/// Puts what was measured beside each modelled op.
+/// Finds the measured work of each modelled op.
 pub(super) fn join(trace: &Trace, modelled: &Modelled, arch: &str) -> Joined {
     let keys = Keys::of(trace);
     let counted = counted_kernels(trace, &keys);
-    // Each op with its kernels: how many dispatches of which name and launch size.
+    // The kernels of each op: how many dispatches by name and launch size.
     let mut parts: Vec<Map<(u32, Launch), u32>> = vec![Map::default(); modelled.ops.len()];
     let mut served: Map<(u32, Launch), BTreeSet<usize>> = Map::default();
     let mut own: Vec<(CountedDispatches, u32)> = vec![(CountedDispatches::default(), 0); modelled.ops.len()];
@@ -132,11 +132,11 @@ pub(super) fn join(trace: &Trace, modelled: &Modelled, arch: &str) -> Joined {
     joined
 }
 
-/// Why an op cannot be told from counters.
+/// Why the counters do not cover an op.
 enum Lacking {
     /// These kernels were not counted.
     NotCounted(Vec<u32>),
-    /// This one was, and serves ops of other shapes alike.
+    /// This kernel was counted, but ops of other shapes launch it with the same size.
     Shared(u32),
 }
 
@@ -153,7 +153,7 @@ impl Lacking {
     }
 }
 
-/// Counters of all dispatches of an op, from those of dispatches alike.
+/// Counters of all dispatches of an op, from counted dispatches with the same name and launch size.
 fn of_parts(
     parts: &Map<(u32, Launch), u32>,
     counted: &Map<u32, ByLaunch>,
@@ -175,7 +175,7 @@ fn of_parts(
         not_counted.dedup();
         return Err(Lacking::NotCounted(not_counted));
     }
-    // A counter that one of the kernels lacks tells nothing of the op.
+    // A counter that one of the kernels lacks cannot be summed for the op.
     let mut sums: Map<StrId, (f64, usize)> = Map::default();
     for (alike, dispatches) in &found {
         for (&counter, &(value, of)) in &alike.counters {
@@ -187,7 +187,7 @@ fn of_parts(
     Ok(sums.into_iter().filter(|(_, sum)| sum.1 == parts).map(|(counter, sum)| (counter, sum.0)).collect())
 }
 
-/// Dispatches of the same launch size; all of them where one side does not record sizes.
+/// Dispatches with the same launch size; all dispatches if one side does not record sizes.
 fn alike(launches: &ByLaunch, launch: Launch) -> Option<CountedDispatches> {
     if let Some((_, alike)) = launches.iter().find(|(known, _)| *known == launch) {
         return Some(alike.clone());
@@ -227,11 +227,11 @@ fn counted_kernels(trace: &Trace, keys: &Keys) -> Map<u32, ByLaunch> {
     found
 }
 
-/// What kernels are joined by.
+/// The keys that join kernels.
 struct Keys {
-    /// Names in one spelling.
+    /// Canonical names.
     names: Vec<String>,
-    /// Of each kernel, a place in `names`.
+    /// For each kernel, an index into `names`.
     name: Vec<u32>,
     launch: Vec<Launch>,
 }

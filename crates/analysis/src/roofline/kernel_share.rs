@@ -1,4 +1,4 @@
-//! The share of the roof that kernels of an op reach, for tables of kernels: shapes tell the work, the trace the time.
+//! The share of the roof that an op's kernels reach: work from shapes, time from the trace.
 
 use hw::peaks::Peaks;
 use trace::Trace;
@@ -13,14 +13,14 @@ pub(crate) struct Roofs {
 }
 
 impl Roofs {
-    /// Of the GPU that the trace shows; `arch` where only kernel names tell it.
+    /// The ceilings of the GPU in the trace; `arch` is used if the trace does not name it.
     pub fn of(trace: &Trace, arch: Option<&str>) -> Self {
         let options = RooflineOptions { arch: arch.and_then(hw::arch::find), ..RooflineOptions::default() };
         Self { peaks: device::of(trace, &options).peaks }
     }
 
-    /// Share of the nearest roof that `calls` of an op with inputs of these shapes reach in `total_ns`. Nothing where
-    /// the op has no model, or where the kernels cannot have done all of its work.
+    /// Share of the nearest roof reached by `calls` of an op with these input shapes in `total_ns`. `None` if
+    /// the op has no model, or if the kernels cannot have done all of its work.
     pub fn share_pct(&self, op: &str, dims: &str, types: &str, calls: usize, total_ns: i64) -> Option<f64> {
         let model = model(op, dims, types, "").ok()?;
         let placed = place(&model.work(calls as f64), total_ns, &self.peaks);

@@ -1,10 +1,10 @@
-//! `roofline`: what each kernel computed and moved, how near that is to what the GPU can do, and which ceiling it
-//! is under. Operations and bytes come from counters by the formulas of `rules/roofline.toml`, ceilings from `hw`.
+//! `roofline`: what each kernel computed and moved, how close that is to the GPU's limits, and which one binds.
+//! Operations and bytes come from counters by the formulas of `rules/roofline.toml`, ceilings from `hw`.
 //!
-//! Ops of torch traces with known shapes are modelled besides, without counters, by the table `rules/ops.toml`. Where a run
-//! has both, or another input has the counters of the same program, both stand in one row.
+//! Ops of torch traces with known shapes are also modelled, without counters, by the table `rules/ops.toml`.
+//! If a run has both, or another input has the counters of the same program, one row shows both.
 //!
-//! A number whose counters were not collected is absent and names them; a bound is only told when it is certain.
+//! A number whose counters were not collected is absent and names them; a bound is shown only if certain.
 //! Cost: one pass over kernels and counters.
 
 mod chart;
@@ -44,7 +44,7 @@ pub use present::present;
 pub use standing::Standings;
 pub(crate) use standing::{Unplaced, clocked_kernels, scales_with_clock};
 
-/// What [`roofline`] needs of a trace.
+/// What [`roofline`] reads from a trace.
 pub fn roofline_needs() -> Needs {
     let mut needs = Needs { python_frames: false, ..model::attribution::needs() };
     if let ArgNeeds::Keys(keys) = &mut needs.args {
@@ -69,30 +69,30 @@ pub fn roofline_counter_report(arch: &Arch) -> Report {
 /// Where the kernels and ops of a run stand under the roofs of its GPU.
 #[derive(Clone, Debug, Default)]
 pub struct Roofline {
-    /// Kernels as they were measured, those with most time first.
+    /// Measured kernels, most time first.
     pub kernels: Vec<PlacedWork>,
-    /// Ops as their shapes have them, those with most time first.
+    /// Ops modelled from their shapes, most time first.
     pub ops: Vec<ModelledOp>,
-    /// How much of the GPU time the ops are.
+    /// How much of the GPU time is modelled.
     pub coverage: ModelCoverage,
-    /// Whether a run has counters.
+    /// Whether any run has counters.
     pub is_counted: bool,
-    /// How the counters of the ops' kernels were found, where there are both.
+    /// How the counters of the ops' kernels were found, if there are both.
     pub joined: Option<JoinedCounters>,
     /// The ceilings.
     pub peaks: Peaks,
-    /// What could not be found out about the GPU.
+    /// What is not known about the GPU.
     pub notes: Vec<Note>,
 }
 
 impl Roofline {
-    /// A kernel, by its name as the trace has it or demangled.
+    /// A kernel by its recorded or demangled name.
     pub fn of_kernel(&self, name: &str) -> Option<&PlacedWork> {
         let shown = model::names::demangle(name);
         self.kernels.iter().find(|kernel| kernel.name == name || kernel.name == shown)
     }
 
-    /// `kernels`: where each stands.
+    /// The table `kernels`: where each kernel stands.
     pub fn kernels_table(&self) -> Table {
         tables::kernels(&self.kernels)
     }
@@ -101,25 +101,25 @@ impl Roofline {
 /// An op with inputs of one shape.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelledOp {
-    /// What all its calls must do at least.
+    /// The least work that all its calls must do.
     pub least: PlacedWork,
     /// Shapes of its inputs.
     pub shapes: String,
-    /// What the arithmetic is done in.
+    /// Data type of the arithmetic.
     pub data_type: Option<DataType>,
-    /// Kernel with most of its time.
+    /// Kernel with the most time.
     pub kernel: String,
-    /// What counters say that its calls did, or why they do not; absent where there are no counters.
+    /// What its calls did according to the counters, or why that is not known; absent without counters.
     pub measured: Option<Result<PlacedWork, String>>,
 }
 
 /// Where the kernels of a trace stand under the roofs of its GPU.
 pub fn compute(trace: &Trace, options: &RooflineOptions) -> Roofline {
-    // Without a mapping trace nothing can fail to fit.
+    // Without a mapping trace this cannot fail.
     place_all(trace, options, modelled_ops(trace, None).unwrap_or_default())
 }
 
-/// The same, where a capture or graph-off trace tells the ops and shapes of replayed graphs.
+/// [`compute`] with a capture or graph-off trace that has the ops and shapes of replayed graphs.
 pub fn compute_with_mapping(
     trace: &Trace,
     mapping: &Trace,
@@ -133,11 +133,11 @@ pub fn roofline(trace: &Trace, options: &RooflineOptions) -> Report {
     present(trace, &compute(trace, options))
 }
 
-/// A run with counters beside one without tells what was measured, not what is modelled.
+/// If one run has counters and another does not, only the one without is modelled.
 fn modelled_ops(trace: &Trace, mapping: Option<&Trace>) -> Result<Modelled, model::attribution::Error> {
     let counted = counted_sources(trace);
     let beside = counted.contains(&true) && counted.contains(&false);
-    // Kernels of captures tell where those of the run come from; they are not part of it.
+    // Capture kernels show where the run's kernels come from; they are not part of the run.
     let recordings = Recordings::of(trace);
     modelled::modelled(trace, mapping, |row| {
         recordings.counts(trace.kernels.process[row])
@@ -149,7 +149,7 @@ fn place_all(trace: &Trace, options: &RooflineOptions, models: Modelled) -> Roof
     let device = device::of(trace, options);
     let counted = counted_sources(trace);
     let is_counted = counted.contains(&true);
-    // Beside a run with counters, kernels of one without would add time and no counts.
+    // If another run has counters, kernels of a run without them would add time but no counts.
     let recordings = Recordings::of(trace);
     let measured = |row: usize| {
         recordings.counts(trace.kernels.process[row])

@@ -1,5 +1,5 @@
-//! The ops of a torch trace under their models: which GPU work belongs to which op, and how much of it is modelled.
-//! No counters are needed, and none of what a kernel does beyond the least is seen.
+//! The ops of a torch trace and their models: which GPU work belongs to which op, and how much of it is
+//! modelled. This needs no counters, but sees only the minimum that a kernel must do.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -15,19 +15,19 @@ pub(super) struct Op {
     pub name: String,
     pub model: Model,
     pub calls: i64,
-    /// Time of the GPU work of all calls.
+    /// GPU time of all calls.
     pub total_ns: i64,
-    /// Kernel with most of that time.
+    /// Kernel with the most of that time.
     pub kernel: String,
     pub work: Work,
 }
 
-/// GPU time that became of one kind.
+/// GPU time of one coverage class.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CoveredTime {
     /// How much.
     pub total_ns: i64,
-    /// Names with most of it.
+    /// Names with the most time.
     pub examples: Vec<String>,
 }
 
@@ -36,50 +36,50 @@ pub struct CoveredTime {
 pub struct ModelCoverage {
     /// Its op has a model.
     pub modelled: CoveredTime,
-    /// The table has no model of the op.
+    /// The table has no model for the op.
     pub no_model: CoveredTime,
-    /// Shapes, types or values that its model takes are not recorded.
+    /// The model needs shapes, types or values that are not recorded.
     pub not_recorded: CoveredTime,
-    /// Replayed from a graph, and no capture tells its op and shapes.
+    /// Replayed from a graph, and no capture has its op and shapes.
     pub replayed: CoveredTime,
     /// Not linked to an op.
     pub no_op: CoveredTime,
 }
 
 impl ModelCoverage {
-    /// All of it.
+    /// The sum of all classes.
     pub fn total_ns(&self) -> i64 {
         let parts = [&self.modelled, &self.no_model, &self.not_recorded, &self.replayed, &self.no_op];
         parts.iter().map(|part| part.total_ns).sum()
     }
 }
 
-/// The ops of a trace that can be modelled, those with most time first.
+/// The ops of a trace that can be modelled, most time first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Modelled {
     pub ops: Vec<Op>,
     pub coverage: ModelCoverage,
-    /// The op of each kernel, as a place in `ops`.
+    /// The op of each kernel, as an index into `ops`.
     pub of_kernel: Vec<Option<usize>>,
-    /// Why a kernel has none.
+    /// Why a kernel has no op.
     pub without: Vec<Without>,
 }
 
-/// Why no model tells what a kernel did.
+/// Why a kernel has no model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Without {
-    /// The table has no model of its op.
+    /// The table has no model for its op.
     NoModel,
     /// Shapes, types or values of its op are not recorded.
     NotRecorded,
-    /// Replayed from a graph, and no capture tells its op.
+    /// Replayed from a graph, and no capture has its op.
     Replayed,
     /// Not linked to an op.
     #[default]
     NoOp,
 }
 
-/// Models the ops behind those kernels that are wanted; a capture tells the ops and shapes of replayed graphs.
+/// Models the ops of the wanted kernels; a capture provides the ops and shapes of replayed graphs.
 pub(super) fn modelled(
     trace: &Trace,
     mapping: Option<&Trace>,
@@ -97,7 +97,7 @@ pub(super) fn modelled(
     Ok(modelled_by(trace, &attribution, wanted))
 }
 
-/// The same where it is known already where kernels come from.
+/// [`modelled`] for a run that is already attributed.
 pub(super) fn modelled_by(
     trace: &Trace,
     attribution: &Attribution,
@@ -113,23 +113,23 @@ pub(super) fn modelled_by(
     gather(trace, &judge, &owners)
 }
 
-/// Whose a kernel is.
+/// The owner of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Owner {
     /// The model with this number, of the call at this row of `regions`.
     Model(usize, usize),
-    /// The op at this row has none.
+    /// The op at this row, which has no model.
     Without(Unmodelled, usize),
-    /// The model with this number, of an op of a replayed graph.
+    /// The model with this number, for an op of a replayed graph.
     Replay(usize),
-    /// The captured op of this name (a text of the attribution) has none.
+    /// The captured op with this name (a text of the attribution), which has no model.
     ReplayWithout(Unmodelled, StrId),
     Replayed,
     NoOp,
     Unwanted,
 }
 
-/// Models by op, each distinct combination of inputs judged once.
+/// Models by op; each distinct combination of inputs is modelled once.
 struct Judge<'a> {
     trace: &'a Trace,
     attribution: &'a Attribution,
@@ -137,7 +137,7 @@ struct Judge<'a> {
     category: Option<StrId>,
     keys: [Option<StrId>; 3],
     judged: Map<[StrId; 4], Result<usize, Unmodelled>>,
-    /// The same for ops of captures, whose texts are the attribution's.
+    /// Models of captured ops, whose texts belong to the attribution.
     judged_captured: Map<[StrId; 3], Result<usize, Unmodelled>>,
     models: Vec<(String, Model)>,
 }
@@ -157,12 +157,12 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The owner of each kernel: the innermost op that has a model, and whose parts have none of their own.
+    /// The owner of each kernel: the innermost op that has a model and whose inner ops have none.
     fn owners(&mut self) -> Vec<Owner> {
         let (trace, attribution) = (self.trace, self.attribution);
         let rows = GpuRows::of(trace);
         let mut owners = Vec::with_capacity(trace.kernels.len());
-        // Ops around one that is modelled already: their models would count its work again.
+        // Ops around a modelled op: their models would count its work again.
         let mut around: HashSet<usize> = HashSet::new();
         for kernel in 0..trace.kernels.len() {
             let site = *attribution.site(RowRef::new(Table::Kernels, kernel));
@@ -202,7 +202,7 @@ impl<'a> Judge<'a> {
         owners
     }
 
-    /// The innermost op that launched a kernel, by id first and enclosing regions second.
+    /// The innermost op that launched a kernel: by id, otherwise by enclosing region.
     fn op_of(&self, kernel: usize, rows: &GpuRows) -> Option<usize> {
         let (trace, regions) = (self.trace, &self.trace.regions);
         let by_id = |process, id: trace::OptI64| id.get().and_then(|id| self.ops.get(trace, process, id));
@@ -217,14 +217,14 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The ops that enclose one, innermost first.
+    /// The ops that enclose `op`, innermost first.
     fn ops_around(&self, op: usize) -> Vec<usize> {
         let regions = &self.trace.regions;
         let outer = self.attribution.forest.chain(op).filter(|&row| row != op);
         outer.filter(|&row| Some(regions.category[row]) == self.category).collect()
     }
 
-    /// The model of the call at a row of `regions`.
+    /// The model for the call at a row of `regions`.
     fn judge(&mut self, op: usize) -> Result<usize, Unmodelled> {
         let trace = self.trace;
         let owner = RowRef::new(Table::Regions, op);
@@ -240,7 +240,7 @@ impl<'a> Judge<'a> {
         })
     }
 
-    /// The model of an op that a capture tells of.
+    /// The model for a captured op.
     fn judge_captured(&mut self, site: &Site) -> Result<usize, Unmodelled> {
         let (attribution, models) = (self.attribution, &mut self.models);
         let key = [site.cpu_op, site.input_dims, site.input_types];
@@ -251,7 +251,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The number of a model. Inputs that differ in what does not matter give one.
+/// The index of a model. Inputs that differ only in irrelevant ways share one.
 fn number_of(models: &mut Vec<(String, Model)>, name: &str, found: Model) -> usize {
     let known = models.iter().position(|(op, model)| op == name && *model == found);
     known.unwrap_or_else(|| {
@@ -260,11 +260,11 @@ fn number_of(models: &mut Vec<(String, Model)>, name: &str, found: Model) -> usi
     })
 }
 
-/// What belongs to one model.
+/// What was counted for one model.
 #[derive(Default)]
 struct Tally {
     calls: HashSet<usize>,
-    /// Replayed kernels by name. An op may launch several: it ran as often as the one that ran most often.
+    /// Replayed kernels by name. An op may launch several, so it ran as often as its most frequent kernel.
     replayed: Map<StrId, usize>,
     total_ns: i64,
     kernels: Map<StrId, i64>,
@@ -362,7 +362,7 @@ fn gather(trace: &Trace, judge: &Judge, owners: &[Owner]) -> Modelled {
     }
 }
 
-/// Names that are shown of a part that is not modelled.
+/// Most example names of a class that is not modelled.
 const EXAMPLES: usize = 3;
 
 fn most(names: BTreeMap<&str, i64>) -> Vec<String> {

@@ -1,28 +1,28 @@
-//! What one call of an op must compute and move, by its model and what is recorded of its inputs.
+//! What one call of an op must compute and move, from its model and its recorded inputs.
 
 use std::collections::BTreeMap;
 
 use hw::{DataType, Level, Pipe};
 
-use super::op_rules::{Dimension, Moved, OpRule, OpRules, TypeOf, What};
+use super::op_rules::{AccessedData, Dimension, Moved, OpRule, OpRules, TypeOf};
 use super::place::Work;
 use super::recorded::{Element, Inputs, Tensor};
 use crate::bottleneck::{Figures, formula_value};
 
-/// What one call does.
+/// The work of one call.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Model {
     pub flops: f64,
     pub bytes: f64,
-    /// What the arithmetic is done in; of ops that only move bytes, what they move.
+    /// Data type of the arithmetic; for ops that only move bytes, the type they move.
     pub data_type: Option<DataType>,
     pub shapes: String,
-    /// Rows and columns of the result, of one matrix product.
+    /// Rows and columns of the result, if it is one matrix product.
     pub product: Option<[f64; 2]>,
 }
 
 impl Model {
-    /// What so many calls do. Ops that only move do no operations, which is known and not missing.
+    /// The work of this many calls. Ops that only move bytes have zero operations: known, not missing.
     pub fn work(&self, calls: f64) -> Work {
         let data_type = self.data_type.unwrap_or(DataType::Fp32);
         let pipe = if self.flops > 0.0 { Pipe::Matrix } else { Pipe::Vector };
@@ -37,9 +37,9 @@ impl Model {
 /// Why an op has no model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unmodelled {
-    /// The table has none of its name.
+    /// The table has no rule with its name.
     NoRule,
-    /// It has, and what it takes is not recorded or not understood.
+    /// The table has a rule, but the inputs it needs are missing or not understood.
     NotRecorded,
 }
 
@@ -78,7 +78,7 @@ fn apply(rule: &OpRule, inputs: &Inputs) -> Option<Model> {
         None => inputs.tensors().first().map(|tensor| tensor.element),
     };
     let data_type = rule.data_type.or(first?.data_type);
-    // Arithmetic in a type that no unit works on is not understood.
+    // Arithmetic in a type that no unit supports is not modelled.
     (bytes > 0.0 && (flops == 0.0 || data_type.is_some())).then(|| Model {
         flops,
         bytes,
@@ -88,7 +88,7 @@ fn apply(rule: &OpRule, inputs: &Inputs) -> Option<Model> {
     })
 }
 
-/// Rows and columns of the result where the op is one matrix product, whose dimensions the table calls `m` or `rows`, `n` and `k`.
+/// Rows and columns of the result, if the op is one matrix product (`m` or `rows`, `n`, `k`).
 fn product(known: &Figures) -> Option<[f64; 2]> {
     let get = |name: &str| known.get(name).copied();
     let alone = get("b").is_none() && get("experts").is_none() && get("k").is_some();
@@ -96,7 +96,7 @@ fn product(known: &Figures) -> Option<[f64; 2]> {
     Some([rows, get("n")?])
 }
 
-/// Dimensions, values and sizes by name; none where shapes do not fit.
+/// Dimensions, values and sizes by name; `None` if shapes do not fit.
 fn quantities(rule: &OpRule, inputs: &Inputs) -> Option<Figures> {
     let mut known = Figures::new();
     for (position, dimensions) in &rule.inputs {
@@ -117,7 +117,7 @@ fn quantities(rule: &OpRule, inputs: &Inputs) -> Option<Figures> {
     Some(known)
 }
 
-/// Gives the dimensions of a shape their names; none where it has others, or a name has two sizes.
+/// Binds the dimensions of a shape to their names; `None` if the rank differs or a name gets two sizes.
 fn bind(dimensions: &[Dimension], sizes: &[f64], known: &mut Figures) -> Option<()> {
     let several = dimensions.iter().position(|dimension| matches!(dimension, Dimension::Several(_)));
     let fixed = dimensions.len() - usize::from(several.is_some());
@@ -138,16 +138,16 @@ fn bind(dimensions: &[Dimension], sizes: &[f64], known: &mut Figures) -> Option<
     Some(())
 }
 
-/// Bytes of one thing that is moved; nothing for an input that is not there, none where its type is not known.
+/// Bytes of one access; zero for an input that is not given, `None` if its type is not known.
 fn moved_bytes(moved: &Moved, inputs: &Inputs, known: &Figures) -> Option<f64> {
-    if moved.what == What::Tensors {
+    if moved.what == AccessedData::Tensors {
         if inputs.has_lists() || (0..inputs.len()).any(|at| inputs.is_opaque(at)) {
             return None;
         }
         return Some(inputs.tensors().iter().map(|tensor| tensor.elements() * tensor.element.bytes()).sum());
     }
     let (elements, own) = match &moved.what {
-        What::Input(position) => match inputs.tensor(*position) {
+        AccessedData::Input(position) => match inputs.tensor(*position) {
             Some(tensor) => (tensor.elements(), Some(tensor.element)),
             // Optional inputs are often not given.
             None if inputs.is_opaque(*position) => match &moved.of {
@@ -156,13 +156,13 @@ fn moved_bytes(moved: &Moved, inputs: &Inputs, known: &Figures) -> Option<f64> {
             },
             None => return Some(0.0),
         },
-        What::Broadcast => {
+        AccessedData::Broadcast => {
             let tensors = inputs.tensors();
             (stretched(&tensors)?, promoted(inputs))
         }
-        What::Reduced => (reduced(inputs)?, inputs.element(0)),
-        What::Elements(formula) => (formula_value(formula, known)?, None),
-        What::Tensors => return None,
+        AccessedData::Reduced => (reduced(inputs)?, inputs.element(0)),
+        AccessedData::Elements(formula) => (formula_value(formula, known)?, None),
+        AccessedData::Tensors => return None,
     };
     let element = match &moved.of {
         TypeOf::Own => own,
@@ -176,26 +176,26 @@ fn moved_bytes(moved: &Moved, inputs: &Inputs, known: &Figures) -> Option<f64> {
     Some(elements * element?.bytes())
 }
 
-/// Elements of the shape that all tensors are stretched to.
+/// Elements of the shape that all tensors broadcast to.
 fn stretched(tensors: &[Tensor]) -> Option<f64> {
     let longest = tensors.iter().map(|tensor| tensor.sizes.len()).max()?;
     let along = |from_end: usize| {
         let sizes = tensors
             .iter()
             .filter_map(|tensor| tensor.sizes.len().checked_sub(from_end + 1).map(|at| tensor.sizes[at]));
-        // A size of nothing stays nothing.
+        // Size 0 stays 0.
         sizes.fold(1.0, |all: f64, size| if size == 1.0 { all } else { size })
     };
     Some((0..longest).map(along).product())
 }
 
-/// The type that tensors are brought to.
+/// The type that all tensors are promoted to.
 fn promoted(inputs: &Inputs) -> Option<Element> {
     let tensors = inputs.tensors();
     tensors.iter().map(|tensor| tensor.element).reduce(Element::with)
 }
 
-/// Elements that are left of the first tensor without the dimensions named at position 1; without any, one.
+/// Elements of the first tensor after reducing the dimensions listed at position 1; one if none are.
 fn reduced(inputs: &Inputs) -> Option<f64> {
     let tensor = inputs.tensor(0)?;
     let rank = tensor.sizes.len() as f64;
@@ -209,7 +209,7 @@ fn reduced(inputs: &Inputs) -> Option<f64> {
     Some(left.map(|(_, size)| size).product())
 }
 
-/// Shapes as a person writes them: `512x768 768x3072`.
+/// Shapes as people write them: `512x768 768x3072`.
 fn written(inputs: &Inputs, positions: &[usize]) -> String {
     let shapes = positions.iter().filter_map(|&at| inputs.sizes(at)).filter(|sizes| !sizes.is_empty());
     let text = |sizes: &[f64]| sizes.iter().map(|size| format!("{size:.0}")).collect::<Vec<_>>().join("x");
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn products_are_counted_as_by_hand() {
-        // 2x3 by 3x5: 60 operations on 6, 15 and 10 numbers of two bytes.
+        // 2x3 by 3x5: 60 operations on 6, 15 and 10 two-byte numbers.
         assert_eq!(of("aten::mm", "[[2, 3], [3, 5]]", HALF, "[]"), Some((60.0, 62.0)));
         assert_eq!(of("aten::addmm", "[[5], [2, 3], [3, 5], [], []]", HALF, "[]"), Some((70.0, 72.0)));
         assert_eq!(of("aten::bmm", "[[4, 2, 3], [4, 3, 5]]", HALF, "[]"), Some((240.0, 248.0)));
@@ -251,7 +251,7 @@ mod tests {
         let causal = |flag: &str| format!(r#"["", "", "", "0.", "{flag}"]"#);
         assert_eq!(of(name, square, HALF, &causal("False")).unwrap().0, 4.0 * 8.0 * 8.0 * 4.0);
         assert_eq!(of(name, square, HALF, &causal("True")).unwrap().0, 2.0 * 8.0 * 8.0 * 4.0);
-        // 15 sequences of 1024 tokens, 32 heads on 8 of keys and values, 128 wide.
+        // 15 sequences of 1024 tokens, 32 heads with 8 key/value heads, 128 wide.
         let prefill = of(
             "aiter::mha_batch_prefill",
             "[[15360, 32, 128], [835874, 8, 128], [835874, 8, 128], [16], [16], [15616]]",
@@ -298,7 +298,7 @@ mod tests {
         let (flops, bytes) = of("vllm::outplace_fused_experts", dims, types, "[]").unwrap();
         assert_eq!(flops, 2.0 * 2.0 * 8.0 * 6.0 + 2.0 * 2.0 * 3.0 * 8.0 + 8.0 * 3.0);
         assert!((bytes - (2.0 * (8.0 + 8.0) + 8.0 + 8.0 + 2.0 * 2.0 * (48.0 + 24.0))).abs() < 1e-9);
-        // Many tokens reach all.
+        // Many tokens hit all experts.
         let dims = "[[1000, 8], [4, 6, 8], [4, 8, 3], [1000, 2], [1000, 2]]";
         let (_, many) = of("vllm::outplace_fused_experts", dims, types, "[]").unwrap();
         assert!((many - (2.0 * 16000.0 + 16000.0 + 2.0 * 4.0 * 72.0)).abs() < 1e-6);

@@ -1,4 +1,4 @@
-//! The table of `rules/ops.toml`: what ops of torch traces compute and move, by name and shapes.
+//! The table `rules/ops.toml`: what ops of torch traces compute and move, by name and shapes.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -44,46 +44,46 @@ pub(super) enum Dimension {
     Any,
     /// `k`
     Named(String),
-    /// `rows..`: all that stand here, multiplied.
+    /// `rows..`: the product of all dimensions here.
     Several(String),
 }
 
 /// Something that is read or written.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum What {
+pub(super) enum AccessedData {
     /// The tensor at a position.
     Input(usize),
     /// Every tensor.
     Tensors,
-    /// As much as all tensors are stretched to.
+    /// A tensor of the shape that all tensors broadcast to.
     Broadcast,
-    /// As much as is left of the first tensor.
+    /// What remains of the first tensor after the reduction.
     Reduced,
-    /// So many elements.
+    /// This many elements.
     Elements(Expression),
 }
 
-/// Of which type it is.
+/// The element type of an access.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum TypeOf {
-    /// Its own, or that which its tensors are brought to.
+    /// The tensor's own type, or the type that its tensors are promoted to.
     Own,
-    /// That of the input at a position.
+    /// The type of the input at a position.
     Input(usize),
-    /// A type.
+    /// A fixed type.
     Element(Element),
-    /// That which is recorded at a position by number; else that of the first tensor.
+    /// The type number recorded at a position, otherwise the type of the first tensor.
     Value(usize),
 }
 
-/// What is moved.
+/// One memory access of an op.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Moved {
-    pub what: What,
+    pub what: AccessedData,
     pub of: TypeOf,
 }
 
-/// What one op does.
+/// The work of one op.
 #[derive(Debug)]
 pub(super) struct OpRule {
     pub inputs: Vec<(usize, Vec<Dimension>)>,
@@ -96,7 +96,7 @@ pub(super) struct OpRule {
     unless: Vec<String>,
 }
 
-/// All of them.
+/// The whole table.
 #[derive(Debug, Default)]
 pub(super) struct OpRules {
     rules: Vec<OpRule>,
@@ -113,7 +113,7 @@ impl OpRules {
         &RULES
     }
 
-    /// The models of an op, in the order of the table.
+    /// The models of an op, in table order.
     pub fn of(&self, name: &str) -> Vec<&OpRule> {
         let exact = self.by_name.get(name).map_or(&[][..], Vec::as_slice).iter().copied();
         let fitting = self.patterns.iter().filter(|(pattern, _)| fits(pattern, name)).map(|(_, at)| *at);
@@ -177,13 +177,13 @@ fn moved(text: &str) -> Result<Moved, String> {
         None => (text, TypeOf::Own),
     };
     let what = match what {
-        "tensors" => What::Tensors,
-        "broadcast" => What::Broadcast,
-        "reduced" => What::Reduced,
+        "tensors" => AccessedData::Tensors,
+        "broadcast" => AccessedData::Broadcast,
+        "reduced" => AccessedData::Reduced,
         what => match what.parse() {
-            Ok(position) => What::Input(position),
+            Ok(position) => AccessedData::Input(position),
             Err(_) if of == TypeOf::Own => return Err(format!("`{text}` has no type")),
-            Err(_) => What::Elements(formula(what)?),
+            Err(_) => AccessedData::Elements(formula(what)?),
         },
     };
     Ok(Moved { what, of })
@@ -199,7 +199,7 @@ fn type_of(text: &str) -> Result<TypeOf, String> {
     }
 }
 
-/// Whether a name fits a pattern in which `*` stands for anything.
+/// Whether a name matches a pattern in which `*` matches anything.
 fn fits(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
@@ -237,7 +237,7 @@ mod tests {
             };
             rule.flops.iter().for_each(&mut check);
             for moved in rule.reads.iter().chain(&rule.writes) {
-                if let What::Elements(expression) = &moved.what {
+                if let AccessedData::Elements(expression) = &moved.what {
                     check(expression);
                 }
             }

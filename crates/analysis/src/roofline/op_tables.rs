@@ -1,4 +1,4 @@
-//! The tables of modelled ops: where they stand, what was measured of them, and how much of the run they are.
+//! The tables of modelled ops: where they stand, what was measured, and how much of the run they cover.
 
 use hw::Level;
 use report::{Column, Finding, Severity, Table, Unit, Value};
@@ -12,7 +12,7 @@ use stats::percent;
 
 const NO_PEAKS: &str = "the peaks of this GPU are not known";
 
-/// Modelled ops under the roofs, with what was measured of them where counters are there.
+/// Modelled ops under the roofs, with measured work if there are counters.
 pub(super) fn ops(ops: &[ModelledOp], with_measured: bool) -> Table {
     let mut columns = vec![
         Column::text("op"),
@@ -75,7 +75,7 @@ pub(super) fn ops(ops: &[ModelledOp], with_measured: bool) -> Table {
     table
 }
 
-/// What was measured of an op, and how much more that is than it must be.
+/// The measured work of an op, and its ratio to the minimum.
 fn measured_cells(least: &Work, measured: &PlacedWork) -> Vec<Value> {
     let (flops, bytes) = (measured.work.total_flops(), measured.work.level(Level::Hbm));
     let ratio = |of: &Result<f64, Vec<String>>, least: Result<f64, Vec<String>>, why: &str| match (of, least)
@@ -99,14 +99,14 @@ fn measured_cells(least: &Work, measured: &PlacedWork) -> Vec<Value> {
     ]
 }
 
-/// From this many times the least on, an op is worth a finding.
+/// An op that does this many times its minimum work is worth a finding.
 const MORE_THAN_IT_MUST: f64 = 1.5;
 /// Ops below this share of the modelled time are not listed.
 const LEAST_SHARE_PCT: f64 = 1.0;
 /// Most findings.
 const MOST: usize = 5;
 
-/// Ops that compute or move much more than they must, those with most time first.
+/// Ops that compute or move much more than they must, most time first.
 pub(super) fn findings(roofline: &Roofline) -> Vec<Finding> {
     let mut found = Vec::new();
     for op in &roofline.ops {
@@ -147,13 +147,13 @@ pub(super) fn findings(roofline: &Roofline) -> Vec<Finding> {
             found.push(Finding {
                 id: id.into(),
                 severity: if binds && share >= 10.0 { Severity::Medium } else { Severity::Info },
-                title: format!("{} {}: {verb} {ratio:.1} times what it must", least.name, op.shapes),
+                title: format!("{} {}: {verb} {ratio:.1} times the minimum", least.name, op.shapes),
                 evidence: vec![
                     (format!("measured {what}"), Value::Float(measured)),
                     (format!("least {what}"), Value::Float(needed)),
                     ("time_ns".into(), Value::Int(least.total_ns)),
                 ],
-                // Only what is bound by it becomes faster with less of it.
+                // Only work that is bound by it gets faster with less of it.
                 gain_ceiling_ns: binds.then(|| (least.total_ns as f64 * (1.0 - 1.0 / ratio)) as i64),
                 recommendation: advice.into(),
                 next_step: Some(report::NextStep::Bottleneck(op.kernel.clone())),
@@ -195,7 +195,7 @@ fn parts(coverage: &ModelCoverage) -> [(&'static str, &CoveredTime); 5] {
     ]
 }
 
-/// What a reader should know of the models.
+/// Notes on the models.
 pub(super) fn notes(coverage: &ModelCoverage, joined: Option<&JoinedCounters>) -> Vec<String> {
     let whole = coverage.total_ns();
     let mut notes = Vec::new();
@@ -207,7 +207,7 @@ pub(super) fn notes(coverage: &ModelCoverage, joined: Option<&JoinedCounters>) -
     }
     if coverage.replayed.total_ns > 0 {
         notes.push(format!(
-            "{:.3} ms of kernel time ({:.1} %) are not modelled because they were replayed from a graph and no capture tells their ops and shapes",
+            "{:.3} ms of kernel time ({:.1} %) are not modelled because they were replayed from a graph; add a capture trace to get their ops and shapes",
             coverage.replayed.total_ns as f64 / 1e6,
             percent(coverage.replayed.total_ns, whole)
         ));

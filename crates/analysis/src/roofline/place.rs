@@ -1,13 +1,13 @@
-//! Where a kernel stands under the roofs: the share of each ceiling that it reached, and which one binds.
+//! Where a kernel stands under the roofs: the share of each ceiling that it reaches, and which one binds.
 
 use std::collections::BTreeMap;
 
 use hw::peaks::Peaks;
 use hw::{DataType, Level, Pipe};
 
-/// From this share of a ceiling on a kernel is bound by it.
+/// A kernel that reaches this share of a ceiling is bound by it.
 const BOUND_PCT: f64 = 60.0;
-/// Below this share of every ceiling something else than rates holds a kernel up.
+/// A kernel below this share of every ceiling is limited by something other than rates.
 const FAR_PCT: f64 = 30.0;
 
 /// What a kernel did in all its dispatches.
@@ -17,9 +17,9 @@ pub struct Work {
     pub flops: BTreeMap<(DataType, Pipe), f64>,
     /// Bytes moved.
     pub bytes: BTreeMap<Level, f64>,
-    /// Operations that were not counted, and the counters that would tell.
+    /// Operations that were not counted, with the counters they need.
     pub missing_flops: BTreeMap<(DataType, Pipe), Vec<String>>,
-    /// Bytes that were not counted, and the counters that would tell.
+    /// Bytes that were not counted, with the counters they need.
     pub missing_bytes: BTreeMap<Level, Vec<String>>,
 }
 
@@ -35,13 +35,13 @@ impl Work {
         Err(missing)
     }
 
-    /// Operations that were counted, where counters of others are missing: a lower bound.
+    /// The counted operations if some counters are missing: a lower bound.
     pub fn flops_at_least(&self) -> Option<f64> {
         let some = !self.missing_flops.is_empty() && !self.flops.is_empty();
         some.then(|| self.flops.values().sum()).filter(|flops| *flops > 0.0)
     }
 
-    /// Bytes of a level, or the counters that were not collected.
+    /// Bytes at a level, or the counters that were not collected.
     pub fn level(&self, level: Level) -> Result<f64, Vec<String>> {
         self.bytes
             .get(&level)
@@ -49,14 +49,14 @@ impl Work {
             .ok_or_else(|| self.missing_bytes.get(&level).cloned().unwrap_or_default())
     }
 
-    /// Operations per byte of a level.
+    /// Operations per byte at a level.
     pub fn intensity(&self, level: Level) -> Option<f64> {
         let (flops, bytes) = (self.total_flops().ok()?, self.level(level).ok()?);
         (bytes > 0.0).then(|| flops / bytes)
     }
 }
 
-/// What holds a kernel up.
+/// What limits a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// The arithmetic units.
@@ -81,23 +81,23 @@ impl Bound {
 /// A kernel under the roofs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Placed {
-    /// Share of the arithmetic ceiling: the time its operations take at their peaks, over its time.
+    /// Share of the compute ceiling: the time its operations take at their peaks, over its time.
     pub compute_pct: Option<f64>,
-    /// The same with matrix operations at the peaks that libraries reach; where none is known for its types, none.
+    /// The compute share at the peaks that libraries reach; `None` if none is known for its types.
     pub achievable_pct: Option<f64>,
-    /// The arithmetic ceiling for its mix of types, in operations per second: their harmonic mean by operations.
+    /// The compute ceiling for its mix of types, in operations per second: a weighted harmonic mean.
     pub compute_peak: Option<f64>,
     /// Share of the bandwidth of each level.
     pub level_pct: BTreeMap<Level, f64>,
-    /// The nearest ceiling and the share of it, where anything is known.
+    /// The nearest ceiling and the share of it, if known.
     pub nearest: Option<(Bound, f64)>,
-    /// What holds it up, where that is certain.
+    /// What limits it, if that is certain.
     pub bound: Option<Bound>,
-    /// Whether the bound is only the nearest ceiling, between far and bound.
+    /// Whether the bound is only the nearest ceiling: not far from it, but not close enough to be sure.
     pub partly: bool,
 }
 
-/// A kernel, or an op, with what all its calls did and where that stands under the roofs.
+/// A kernel or an op, with the work of all its calls and where that stands under the roofs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlacedWork {
     /// Name as the trace has it.
@@ -108,41 +108,41 @@ pub struct PlacedWork {
     pub total_ns: i64,
     /// Operations and bytes.
     pub work: Work,
-    /// Where that stands.
+    /// Where it stands.
     pub placed: Placed,
 }
 
 impl PlacedWork {
-    /// Its time; absent where the source has none.
+    /// Its time; absent if the source has none.
     pub fn seconds(&self) -> Option<f64> {
         (self.total_ns > 0).then_some(self.total_ns as f64 / 1e9)
     }
 
-    /// Billions of operations per second, where all were counted.
+    /// Billions of operations per second, if all were counted.
     pub fn gflops(&self) -> Option<f64> {
         Some(self.work.total_flops().ok()? / self.seconds()? / 1e9)
     }
 
-    /// Billions of bytes per second to and from memory, where they were counted.
+    /// Billions of bytes per second to and from memory, if they were counted.
     pub fn gbps(&self) -> Option<f64> {
         Some(self.work.level(Level::Hbm).ok()? / self.seconds()? / 1e9)
     }
 
-    /// What holds it up, in words, where that is known.
+    /// What limits it, as text, if known.
     pub fn bound(&self) -> Option<String> {
         let word = self.placed.bound?.word();
         Some(if self.placed.partly { format!("towards {word}") } else { word.to_owned() })
     }
 }
 
-/// Places a kernel that took `total_ns` in all.
+/// Places a kernel that took `total_ns` over all its dispatches.
 pub fn place(work: &Work, total_ns: i64, peaks: &Peaks) -> Placed {
     let mut placed = Placed::default();
     if total_ns <= 0 {
         return placed;
     }
     let seconds = total_ns as f64 / 1e9;
-    // Operations of several types share the time: what each takes at its own peak adds up.
+    // Operations of several types share the time: the times at each type's peak add up.
     let at_peak = |(&(data_type, pipe), &flops): (&(DataType, Pipe), &f64)| {
         if flops == 0.0 { Some(0.0) } else { peaks.flops(pipe, data_type).map(|peak| flops / peak) }
     };
@@ -156,14 +156,14 @@ pub fn place(work: &Work, total_ns: i64, peaks: &Peaks) -> Placed {
             placed.level_pct.insert(level, 100.0 * bytes / seconds / peak);
         }
     }
-    // That nothing was computed is near no ceiling.
+    // A kernel that computed nothing is near no ceiling.
     let compute =
         placed.compute_pct.filter(|_| placed.compute_peak.is_some() || !placed.level_pct.is_empty());
     let compute = compute.map(|share| (Bound::Compute, share));
     let levels = placed.level_pct.iter().map(|(&level, &share)| (Bound::Memory(level), share));
     placed.nearest = compute.into_iter().chain(levels).max_by(|a, b| a.1.total_cmp(&b.1));
     if let Some((bound, share)) = placed.nearest {
-        // What is near a ceiling is bound by it whatever else was not counted; to be far from all, all must be known.
+        // A kernel near one ceiling is bound by it; to know that it is far from all takes every counter.
         let complete = work.missing_flops.is_empty()
             && work.missing_bytes.is_empty()
             && placed.compute_pct.is_some()
@@ -178,8 +178,8 @@ pub fn place(work: &Work, total_ns: i64, peaks: &Peaks) -> Placed {
     placed
 }
 
-/// Seconds that the operations take at the peaks that libraries reach, others at those of the data sheet; none where no
-/// type of the work has one.
+/// Seconds that the operations take at the peaks that libraries reach, or at data sheet peaks otherwise;
+/// `None` if no type of the work has a library peak.
 fn at_achievable(work: &Work, peaks: &Peaks) -> Option<f64> {
     let mut known = false;
     let mut seconds = 0.0;

@@ -7,7 +7,7 @@ use super::place::PlacedWork;
 use super::{Roofline, chart, op_tables, tables};
 use crate::base;
 
-/// All of it as a report.
+/// The whole report.
 pub fn present(trace: &Trace, roofline: &Roofline) -> Report {
     let mut report = base::report("roofline", trace);
     let Roofline { kernels, ops, coverage, peaks, .. } = roofline;
@@ -17,13 +17,13 @@ pub fn present(trace: &Trace, roofline: &Roofline) -> Report {
         tables::types(kernels, peaks),
         tables::peaks(peaks),
     ];
-    // The tables of the contract are there even when they are empty.
+    // The `kernels` table is part of the contract and stays even when empty.
     report.tables.retain(|table| !table.rows.is_empty() || table.name == "kernels");
     if ops.is_empty() {
-        // What was counted needs no launch to be placed.
+        // Counted kernels can be placed without their launches.
         report.health.retain(|check| check.id != "coverage");
     } else {
-        // Without counters the models are all there is, and kernels would only name what is absent.
+        // Without counters there are only models, and kernel rows would just list absent values.
         let at = usize::from(roofline.is_counted);
         report.tables.insert(at, op_tables::ops(ops, roofline.joined.is_some()));
         report.tables.insert(at + 1, op_tables::coverage(coverage));

@@ -1,4 +1,4 @@
-//! What a torch trace records of an op's inputs: shapes, types and values.
+//! The inputs of an op as a torch trace records them: shapes, types and values.
 
 use hw::DataType;
 use serde_json::Value;
@@ -7,9 +7,9 @@ use serde_json::Value;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Element {
     pub bits: u32,
-    /// Booleans, whole numbers, floating point: what is mixed becomes the last of these, then the widest.
+    /// Booleans, integers, floating point: mixed types promote to the highest class, then the widest.
     class: u8,
-    /// What the arithmetic units call it; booleans and 16-bit integers they do not work on.
+    /// The type of the arithmetic units; `None` for booleans and 16-bit integers, which they do not support.
     pub data_type: Option<DataType>,
 }
 
@@ -32,7 +32,7 @@ impl Element {
         Some(Self { bits: data_type.bits(), class: if whole { 1 } else { 2 }, data_type: Some(data_type) })
     }
 
-    /// By torch's number of a scalar type, as flags of ops have it.
+    /// By torch's `ScalarType` number, as op arguments record it.
     pub fn numbered(number: u32) -> Option<Self> {
         let name = match number {
             0 | 1 => "i8",
@@ -50,7 +50,7 @@ impl Element {
         Self::parse(name)
     }
 
-    /// What tensors of both types are brought to.
+    /// The type that both types promote to.
     pub fn with(self, other: Self) -> Self {
         if (other.class, other.bits) > (self.class, self.bits) { other } else { self }
     }
@@ -76,7 +76,7 @@ impl Tensor {
 /// The inputs of one call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Inputs {
-    /// Shapes by position; none where the input is no tensor of its own.
+    /// Shapes by position; `None` if the input is not a single tensor.
     sizes: Vec<Option<Vec<f64>>>,
     /// Types as the source writes them.
     types: Vec<String>,
@@ -100,17 +100,17 @@ impl Inputs {
         Some(Self { sizes, types, values, lists })
     }
 
-    /// Whether lists of tensors are among them.
+    /// Whether any input is a list of tensors.
     pub fn has_lists(&self) -> bool {
         self.lists
     }
 
-    /// How many there are.
+    /// How many inputs there are.
     pub fn len(&self) -> usize {
         self.sizes.len()
     }
 
-    /// The shape at a position, where there is a tensor.
+    /// The shape at a position, if it is a tensor.
     pub fn sizes(&self, at: usize) -> Option<&[f64]> {
         self.element(at)?;
         self.sizes.get(at)?.as_deref()
@@ -126,18 +126,18 @@ impl Inputs {
         Some(Tensor { sizes: self.sizes(at)?.to_vec(), element: self.element(at)? })
     }
 
-    /// Whether something stands at a position whose type is not understood.
+    /// Whether the input at a position has a shape but an unknown type.
     pub fn is_opaque(&self, at: usize) -> bool {
         let shaped = self.sizes.get(at).is_some_and(|sizes| sizes.as_ref().is_some_and(|s| !s.is_empty()));
         shaped && self.element(at).is_none()
     }
 
-    /// Elements of an input whose type is not understood.
+    /// Elements of an input with an unknown type.
     pub fn opaque_elements(&self, at: usize) -> f64 {
         self.sizes.get(at).and_then(Option::as_ref).map_or(0.0, |sizes| sizes.iter().product())
     }
 
-    /// Every tensor that has dimensions; numbers that travel as tensors have none.
+    /// Every tensor that has dimensions; scalars passed as tensors have none.
     pub fn tensors(&self) -> Vec<Tensor> {
         (0..self.len()).filter_map(|at| self.tensor(at)).filter(|tensor| !tensor.sizes.is_empty()).collect()
     }
@@ -151,7 +151,7 @@ impl Inputs {
         }
     }
 
-    /// A list of numbers: `[1, 1]`; one number stands for a list of it.
+    /// A list of numbers: `[1, 1]`; a single number is a list of one.
     pub fn list(&self, at: usize) -> Option<Vec<f64>> {
         let text = self.values.get(at)?.trim();
         match text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {

@@ -15,21 +15,21 @@ use super::place::{Bound, place};
 use super::{RooflineOptions, formulas};
 use crate::bottleneck::kernel_figures_where;
 
-/// Work of a dispatch beyond this share of its roof cannot have been done: its op is not what ran.
+/// A dispatch beyond this share of its roof cannot have done the work: its op is not what ran.
 const MOST_PCT: f64 = 105.0;
 
 /// What is known of a dispatch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Standing {
-    /// The time that its work takes at the nearest roof, as a part of its time.
+    /// The time its work takes at the nearest roof, as a fraction of its time.
     pub of_roof: f64,
     /// That roof.
     pub bound: Bound,
-    /// Rows and columns of the result, of one matrix product.
+    /// Rows and columns of the result, if it is one matrix product.
     pub product: Option<[f64; 2]>,
 }
 
-/// Why nothing is known of a dispatch.
+/// Why a dispatch cannot be placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Unplaced {
     /// The GPU's peaks are not known.
@@ -38,7 +38,7 @@ pub(crate) enum Unplaced {
     NothingRecorded,
     /// Some counters are missing.
     CountersMissing,
-    /// It has an op, and its work cannot be told.
+    /// It has an op, but the op's work is not known.
     Op(Without),
     /// Its op would need more than the GPU can do in that time.
     TooMuchWork,
@@ -48,15 +48,15 @@ pub(crate) enum Unplaced {
 pub struct Standings {
     /// The ceilings.
     pub(crate) peaks: Peaks,
-    /// What could not be found out about the GPU.
+    /// What is not known about the GPU.
     pub(crate) notes: Vec<Note>,
     known: Vec<Result<Standing, Unplaced>>,
-    /// By row of `kernels`: its place in `known`.
+    /// By row of `kernels`: its index into `known`.
     of_kernel: Vec<u32>,
 }
 
 impl Standings {
-    /// Of every kernel of a run.
+    /// The standings of every kernel of a run.
     pub fn of(run: &Run, options: &RooflineOptions) -> Self {
         let trace = run.trace;
         let device = device::of(trace, options);
@@ -110,7 +110,7 @@ impl Standings {
         found
     }
 
-    /// By name of a kernel with counters: its place among what is known, which it is added to.
+    /// Adds each kernel with counters to `known`; returns its index by kernel name.
     fn counted(&self, run: &Run, arch: &str, known: &mut Vec<Result<Standing, Unplaced>>) -> Map<StrId, u32> {
         let mut places = Map::default();
         if !super::counted_sources(run.trace).contains(&true) {
@@ -132,14 +132,14 @@ impl Standings {
         places
     }
 
-    /// Of a row of `kernels`.
+    /// The standing of a row of `kernels`.
     pub(crate) fn kernel(&self, row: usize) -> Result<Standing, Unplaced> {
         let place = self.of_kernel.get(row).copied().unwrap_or(u32::MAX) as usize;
         self.known.get(place).copied().unwrap_or(Err(Unplaced::NothingRecorded))
     }
 }
 
-/// By row of `kernels`: whether it is faster at a higher clock.
+/// By row of `kernels`: whether it gets faster at a higher clock.
 pub(crate) fn clocked_kernels(run: &Run) -> Vec<bool> {
     let standings = Standings::of(run, &RooflineOptions::default());
     let clocked = |row: usize| {
@@ -149,8 +149,8 @@ pub(crate) fn clocked_kernels(run: &Run) -> Vec<bool> {
     (0..run.trace.kernels.len()).map(clocked).collect()
 }
 
-/// Whether a kernel is faster at a higher clock: one under the roof of memory is not. Where its work is not known, matrix
-/// products are, and of others it is not known.
+/// Whether a kernel gets faster at a higher clock: memory-bound kernels do not. If the work is not known,
+/// only matrix products count.
 pub(crate) fn scales_with_clock(standing: &Result<Standing, Unplaced>, category: Category) -> bool {
     match standing {
         Ok(standing) => !matches!(standing.bound, Bound::Memory(Level::Hbm | Level::Mall)),

@@ -7,7 +7,7 @@ use report::{Column, Table, Unit, Value};
 
 use super::place::PlacedWork;
 
-/// Billions per second of an amount of operations or bytes, or why that is not known.
+/// Billions of operations or bytes per second, or why the rate is not known.
 pub(super) fn rate(row: &PlacedWork, amount: Result<f64, Vec<String>>) -> Value {
     match (amount, row.seconds()) {
         (Err(missing), _) => absent(&missing),
@@ -82,7 +82,7 @@ fn no_peak() -> Value {
     Value::absent("the peaks of this GPU are not known")
 }
 
-/// What holds a kernel or an op up.
+/// What limits a kernel or an op.
 pub(super) fn bound(row: &PlacedWork) -> Value {
     if let Some(bound) = row.bound() {
         return Value::Text(bound);
@@ -140,7 +140,7 @@ pub(super) fn levels(rows: &[PlacedWork], peaks: &Peaks) -> Table {
 
 const NO_ROOF: &str = "it does no operations, or they, bytes or peaks are not known";
 
-/// The roof above a kernel at a level, in operations per second: the peak of its types or what the bytes let through.
+/// The roof above a kernel at a level, in operations per second: compute peak or bandwidth limit.
 fn ceiling(row: &PlacedWork, level: Level, peaks: &Peaks) -> Option<f64> {
     let through = row.work.intensity(level)? * peaks.bandwidth(level)?;
     row.placed.compute_peak.map(|peak| peak.min(through))
@@ -210,7 +210,7 @@ pub(super) fn peaks(peaks: &Peaks) -> Table {
     table
 }
 
-/// Counters by pass.
+/// The table of counters by pass.
 pub(super) fn passes(plan: &Plan, arch: &str) -> Table {
     let columns = vec![
         Column::int("pass", Unit::None).key(),
@@ -227,7 +227,7 @@ pub(super) fn passes(plan: &Plan, arch: &str) -> Table {
     table
 }
 
-/// What is missing for more, once for all kernels.
+/// What is missing for more figures, once for all kernels.
 pub(super) fn remarks(rows: &[PlacedWork]) -> Vec<String> {
     let mut missing: Vec<String> = rows
         .iter()
@@ -242,7 +242,7 @@ pub(super) fn remarks(rows: &[PlacedWork]) -> Vec<String> {
     if missing.is_empty() {
         return Vec::new();
     }
-    vec![format!("counters that would tell more were not collected: {}", missing.join(", "))]
+    vec![format!("collect these counters for more: {}", missing.join(", "))]
 }
 
 pub(super) fn amount(amount: Result<f64, Vec<String>>) -> Value {

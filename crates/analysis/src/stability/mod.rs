@@ -1,8 +1,8 @@
-//! `stability`: how much repeated runs of one program differ, and in which way.
+//! `stability`: how much repeated runs of one program differ, and how.
 //!
-//! A run's time is the sum of its dispatch times, the time its GPUs were busy and its span; a kernel's is the sum
-//! over its dispatches. Warm-up runs are told apart, and drift, two modes and outliers are named; the thresholds are in
-//! `rules/stability.toml`. Cost: one pass over each run's rows.
+//! A run is measured by the sum of its dispatch times, the time its GPUs were busy, and its span; a kernel by
+//! the sum over its dispatches. Warm-up runs are separated, and drift, two modes and outliers are named; the
+//! thresholds are in `rules/stability.toml`. Cost: one pass over each run's rows.
 
 mod present;
 mod rules;
@@ -14,30 +14,30 @@ use trace::{Map, Needs, Trace};
 pub use present::{present, process_spread};
 pub use sample::{Drifting, Modes, Stability};
 
-/// What the times of one run are.
+/// The times of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunTimes {
-    /// As a person calls the run.
+    /// The run's name for people.
     pub label: String,
     /// Dispatches.
     pub dispatches: usize,
     /// Sum of all dispatch times.
     pub kernels_ns: i64,
-    /// Time in which at least one dispatch ran, GPU by GPU.
+    /// Time with at least one dispatch running, summed over GPUs.
     pub busy_ns: i64,
-    /// From the first dispatch to the end of the last.
+    /// From the start of the first dispatch to the end of the last.
     pub span_ns: i64,
     /// By kernel name: dispatches and the sum of their times.
     pub by_kernel: Vec<(String, usize, i64)>,
 }
 
-/// What a run must be read with.
+/// What to read from a run.
 pub fn run_needs() -> Needs {
     Needs { kernels: true, ..Needs::nothing() }
 }
 
 impl RunTimes {
-    /// The times of a run; none when it has no dispatch.
+    /// The times of a run; `None` if it has no dispatch.
     pub fn of(trace: &Trace, label: &str) -> Option<Self> {
         let kernels = &trace.kernels;
         if kernels.is_empty() {
@@ -71,16 +71,16 @@ pub struct RepeatedRuns {
     pub runs: Vec<RunTimes>,
     /// Figures of whole runs.
     pub totals: Vec<Spread>,
-    /// Kernels, those with most time first.
+    /// Kernels, most time first.
     pub kernels: Vec<Spread>,
 }
 
-/// How one figure differs from run to run.
+/// How one figure varies from run to run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spread {
     /// The figure, or the kernel.
     pub name: String,
-    /// Its statistics in nanoseconds; absent where no run has a value.
+    /// Its statistics in nanoseconds; absent if no run has a value.
     pub stability: Option<Stability>,
 }
 
@@ -90,9 +90,9 @@ impl Spread {
         Self { name: name.into(), stability: Stability::of(values) }
     }
 
-    /// The spread of values that some runs do not have.
+    /// The spread of values that some runs lack.
     fn of_some(name: &str, values: &[Option<f64>]) -> Self {
-        // A kernel that a run did not launch has no time there, not zero.
+        // A kernel that a run did not launch has no time, not zero time.
         let present = values.iter().enumerate().filter_map(|(run, value)| Some((run, (*value)?)));
         let (runs, present): (Vec<usize>, Vec<f64>) = present.unzip();
         let mut spread = Self::of(name, &present);
@@ -126,7 +126,7 @@ pub fn stability_tables(runs: &[RunTimes]) -> Vec<Table> {
     compute(runs).tables()
 }
 
-/// [`compute`] and [`present`] in one. `traces` give the inputs and their health.
+/// [`compute`] and [`present`] in one. `traces` provide the inputs and their health.
 pub fn stability_report(traces: &[Trace], runs: &[RunTimes]) -> Report {
     present(traces, &compute(runs))
 }

@@ -7,32 +7,32 @@ use super::{RepeatedRuns, RunTimes, Spread};
 use crate::base;
 
 /// Why one run has no spread.
-const ONE: &str = "one run tells no spread";
+const ONE: &str = "one run shows no spread";
 
-/// All of it as a report. `traces` give the inputs and their health.
+/// The whole report. `traces` provide the inputs and their health.
 pub fn present(traces: &[Trace], repeated: &RepeatedRuns) -> Report {
     let mut report = Report { command: "stability".into(), ..Report::default() };
     for trace in traces {
         let one = base::report("stability", trace);
         report.inputs.extend(one.inputs);
-        // Host calls were not read, so nothing is missing.
+        // Host calls were not read, so they are not missing.
         report.health.extend(one.health.into_iter().filter(|check| check.id != "coverage"));
     }
     report.tables = repeated.tables();
     if repeated.runs.len() == 1 {
-        report.notes.push("one run tells nothing of stability; give several".into());
+        report.notes.push("one run says nothing about stability; pass several".into());
     }
     report
 }
 
-/// How runs of a process differ of which only the time on the clock is known.
+/// The spread of runs of a process for which only wall-clock times are known.
 pub fn process_spread(seconds: &[f64]) -> Table {
     let values: Vec<f64> = seconds.iter().map(|seconds| seconds * 1e9).collect();
     totals(&[Spread::of("time of the process", &values)])
 }
 
 impl RepeatedRuns {
-    /// `totals`, `kernels` and `runs`.
+    /// The tables `totals`, `kernels` and `runs`.
     pub fn tables(&self) -> Vec<Table> {
         let title = "How kernels differ from run to run";
         vec![totals(&self.totals), spreads("kernels", title, "name", &self.kernels), list(&self.runs)]

@@ -1,4 +1,4 @@
-//! The table of `rules/stability.toml`.
+//! The table `rules/stability.toml`.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub(super) struct LabelRule {
     pub name: String,
-    /// The last label has none: JSON's values, through which tables are read, have no infinity.
+    /// The last label has no limit in the table: tables are read as JSON values, which have no infinity.
     #[serde(default = "no_limit")]
     pub max_cv: f64,
 }
@@ -52,7 +52,7 @@ pub(super) struct WarmUpRule {
     pub min_pct: f64,
 }
 
-/// All of it.
+/// The whole table.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Rules {
@@ -73,7 +73,7 @@ impl Rules {
         &RULES
     }
 
-    /// The label of a coefficient of variation.
+    /// The label for a coefficient of variation.
     pub fn label(&self, cv: f64) -> &'static str {
         let rules: &'static [LabelRule] = &RULES.label;
         rules.iter().find(|rule| cv <= rule.max_cv).map_or("unstable", |rule| rule.name.as_str())

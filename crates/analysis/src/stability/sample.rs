@@ -5,32 +5,32 @@ use stats::bootstrap::median_interval;
 use stats::robust::{median, median_absolute_deviation, middle, ranks, sorted};
 use stats::student;
 
-/// A steady change with the order of runs.
+/// A steady trend over the runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drifting {
     /// Spearman's correlation with the run number.
     pub rho: f64,
-    /// From the first third of the runs to the last, in percent.
+    /// Change from the first third of the runs to the last, in percent.
     pub change_pct: f64,
 }
 
-/// Two groups of values.
+/// Two clusters of values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Modes {
-    /// Median of the lower group.
+    /// Median of the lower cluster.
     pub low: f64,
-    /// Median of the upper group.
+    /// Median of the upper cluster.
     pub high: f64,
-    /// Runs in the upper group.
+    /// Runs in the upper cluster.
     pub upper_runs: usize,
 }
 
-/// What repeated measurements say.
+/// Statistics of repeated measurements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stability {
     /// Runs that count.
     pub runs: usize,
-    /// Runs at the beginning that do not count.
+    /// Runs at the beginning that are left out.
     pub warm_up: usize,
     /// Mean.
     pub mean: f64,
@@ -48,11 +48,11 @@ pub struct Stability {
     pub median_ci: Option<(f64, f64)>,
     /// `stable`, `noisy`, `unstable`; absent for one run.
     pub label: Option<&'static str>,
-    /// Runs far from the others, by their number in the order given (warm-up included, from 0).
+    /// Runs far from the others, by index in the order given (from 0, including warm-up).
     pub outliers: Vec<usize>,
-    /// Whether values follow the order of runs.
+    /// The trend, if values follow the order of runs.
     pub drift: Option<Drifting>,
-    /// Whether values fall into two groups.
+    /// The two clusters, if values form two.
     pub modes: Option<Modes>,
 }
 
@@ -89,7 +89,7 @@ impl Stability {
         })
     }
 
-    /// What is peculiar about the runs, in words.
+    /// What is unusual about the runs, as text.
     pub fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         if self.warm_up > 0 {
@@ -110,7 +110,7 @@ impl Stability {
     }
 }
 
-/// The first runs that are much slower than all that follow.
+/// The number of initial runs that are much slower than all that follow.
 fn warm_up(values: &[f64], rules: &Rules) -> usize {
     let rule = &rules.warm_up;
     let mut count = 0;
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     fn around(center: f64, spread: f64, n: usize) -> Vec<f64> {
-        // A fixed pattern without order or groups.
+        // A fixed pattern without trend or clusters.
         const PATTERN: [f64; 10] = [0.1, -0.4, 0.7, -0.9, 0.3, 0.9, -0.2, -0.6, 0.5, -0.3];
         (0..n).map(|i| center + spread * PATTERN[i % 10]).collect()
     }

@@ -12,7 +12,7 @@ use stats::percent;
 /// The domain of kernels.
 pub(super) const DISPATCHES: &str = "KERNEL_DISPATCH";
 
-/// (prefix of a region's category, domain): rocprofv3's and rocprof-sys's spellings of one domain meet here.
+/// (prefix of a region's category, domain), for the spellings of rocprofv3 and rocprof-sys.
 const DOMAINS: &[(&str, &str)] = &[
     ("HIP_", "HIP_API"),
     ("rocm_hip_", "HIP_API"),
@@ -39,22 +39,22 @@ pub(super) fn domain(category: &str) -> &str {
     }
 }
 
-/// All work or calls of one domain.
+/// All work or calls in one domain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DomainTime {
-    /// The rank, where rows are by rank.
+    /// The rank, if rows are by rank.
     pub rank: Option<String>,
     /// Its name.
     pub domain: String,
-    /// How many there are.
+    /// Number of calls.
     pub calls: usize,
-    /// Their time; absent for dispatches of which none has a duration.
+    /// Their total time; absent for dispatches if none has a duration.
     pub total_ns: Option<i64>,
-    /// Their part of the time of all domains of the rank; absent with the time.
+    /// Share of the time of all domains of the rank; absent if the time is.
     pub share_pct: Option<f64>,
 }
 
-/// All domains, by rank, then by time.
+/// All domains, sorted by rank, then by time.
 pub(super) fn domains(trace: &Trace, ranks: &Ranks) -> Vec<DomainTime> {
     let mut rows: Vec<(u32, String, usize, i64)> = Vec::new();
     let mut add = |rank: u32, domain: &str, calls: usize, total: i64| {

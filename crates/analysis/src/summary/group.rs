@@ -1,4 +1,4 @@
-//! Rows gathered by key, in order of first appearance.
+//! Rows grouped by key, in order of first appearance.
 
 use std::hash::Hash;
 
@@ -8,7 +8,7 @@ use trace::Map;
 pub struct Groups<K> {
     /// The keys, in order of first appearance.
     pub keys: Vec<K>,
-    /// Group of every row.
+    /// The group of every row.
     pub of_row: Vec<u32>,
 }
 
@@ -35,7 +35,7 @@ impl<K: Copy + Eq + Hash> Groups<K> {
         Self { keys, of_row }
     }
 
-    /// The values of each group, gathered into one vector with the bounds of each group.
+    /// The values of all groups in one vector, with the bounds of each group.
     pub fn gather(&self, value: impl Fn(usize) -> i64) -> (Vec<i64>, Vec<usize>) {
         let mut bounds = vec![0usize; self.keys.len() + 1];
         for &group in &self.of_row {

@@ -8,25 +8,25 @@ use super::group::Groups;
 use super::present::{with_rank, with_rank_column};
 use stats::{Durations, percent};
 
-/// Why there is no time of a kernel.
+/// Why a kernel has no time.
 pub(super) const NO_DURATION: &str = "no dispatch has a duration";
 
 /// All dispatches of one kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelTime {
-    /// The rank, where rows are by rank.
+    /// The rank, if rows are by rank.
     pub rank: Option<String>,
     /// Its name.
     pub name: StrId,
     /// Dispatches.
     pub calls: usize,
-    /// Their times; absent where no dispatch has a duration.
+    /// Their times; absent if no dispatch has a duration.
     pub times: Option<Durations>,
-    /// Their part of the time of all kernels of the rank; absent with the times.
+    /// Share of the time of all kernels of the rank; absent if the times are.
     pub share_pct: Option<f64>,
 }
 
-/// All kernels, by rank, then by time.
+/// All kernels, sorted by rank, then by time.
 pub(super) fn kernels(trace: &Trace, ranks: &Ranks) -> Vec<KernelTime> {
     let kernels = &trace.kernels;
     let groups = Groups::by(kernels.len(), |i| (ranks.of(kernels.process[i]), kernels.name[i]));
@@ -45,7 +45,7 @@ pub(super) fn kernels(trace: &Trace, ranks: &Ranks) -> Vec<KernelTime> {
     rows.sort_by(|a, b| (a.0, -a.2.total, text(a.1)).cmp(&(b.0, -b.2.total, text(b.1))));
     let kernel_time = |(rank, name, times): (u32, StrId, Durations)| {
         let (rank, calls, whole) = (ranks.label(rank), times.calls, totals[rank as usize]);
-        // No kernel takes no time: the times are lost.
+        // No kernel takes zero time, so the times are lost.
         let times = Some(times).filter(|times| times.total != 0);
         let share_pct = times.as_ref().map(|times| percent(times.total, whole));
         KernelTime { rank, name, calls, times, share_pct }

@@ -1,4 +1,4 @@
-//! Instant markers: marks of a moment, which have a count and no time.
+//! Instant markers: they mark a moment and have a count but no time.
 
 use report::{Column, Table, Unit, Value};
 use trace::{StrId, Trace};
@@ -7,23 +7,23 @@ use super::Ranks;
 use super::group::Groups;
 use super::present::{with_rank, with_rank_column};
 
-/// How the kinds of samples begin that somebody put into the program; others are a monitor's or the profiler's.
+/// Prefixes of sample kinds that come from the program; others come from a monitor or the profiler.
 const KINDS: [&str; 4] = ["MARKER_", "rocm_marker_", "instant", "user"];
 
-/// All instant markers of one name.
+/// All instant markers with one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarkerCount {
-    /// The rank, where rows are by rank.
+    /// The rank, if rows are by rank.
     pub rank: Option<String>,
     /// The kind of marker.
     pub category: StrId,
     /// The name.
     pub name: StrId,
-    /// How many there are.
+    /// Number of markers.
     pub calls: usize,
 }
 
-/// All instant markers, by rank, then the most frequent first.
+/// All instant markers, sorted by rank, then most frequent first.
 pub(super) fn markers(trace: &Trace, ranks: &Ranks) -> Vec<MarkerCount> {
     let samples = &trace.samples;
     let is_mark = |i: usize| {

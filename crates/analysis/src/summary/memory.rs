@@ -13,7 +13,7 @@ use stats::{Durations, rounded_mean};
 pub struct Moved {
     /// Calls.
     pub calls: usize,
-    /// Their time.
+    /// Their total time.
     pub total_ns: i64,
     /// Calls whose size is known.
     sized_calls: usize,
@@ -24,10 +24,10 @@ pub struct Moved {
     sized_ns: i64,
 }
 
-/// All copies or fills of one name.
+/// All copies or fills with one name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CopyTime {
-    /// The rank, where rows are by rank.
+    /// The rank, if rows are by rank.
     pub rank: Option<String>,
     /// Its name.
     pub name: StrId,
@@ -37,21 +37,21 @@ pub struct CopyTime {
     pub times: Durations,
 }
 
-/// All allocations of one kind on one level.
+/// All allocations of one kind at one memory level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllocationTime {
-    /// The rank, where rows are by rank.
+    /// The rank, if rows are by rank.
     pub rank: Option<String>,
-    /// What was done.
+    /// The kind of operation.
     pub kind: StrId,
-    /// Where the memory is.
+    /// The memory level.
     pub level: StrId,
     /// Calls and bytes.
     pub moved: Moved,
 }
 
 impl Moved {
-    /// Of calls that were added up already; those of a known size as calls, bytes, smallest, largest and time.
+    /// From existing totals; `sized` has calls, bytes, smallest, largest and time for calls of known size.
     pub(super) fn of_totals(calls: usize, total_ns: i64, sized: (usize, i64, i64, i64, i64)) -> Self {
         let (sized_calls, bytes, min_bytes, max_bytes, sized_ns) = sized;
         Self { calls, total_ns, sized_calls, bytes, min_bytes, max_bytes, sized_ns }
@@ -69,12 +69,12 @@ impl Moved {
         }
     }
 
-    /// Bytes of the calls whose size is known; absent when there is none.
+    /// Bytes of the calls whose size is known; absent if there are none.
     pub fn bytes(&self) -> Option<i64> {
         (self.sized_calls > 0).then_some(self.bytes)
     }
 
-    /// bytes, mean, min, max: of the calls whose size is known.
+    /// Total, mean, minimum and maximum bytes of the calls whose size is known.
     fn sizes(&self) -> [Value; 4] {
         if self.sized_calls == 0 {
             return std::array::from_fn(|_| Value::absent("the source records no byte count"));
@@ -110,7 +110,7 @@ fn size_columns() -> [Column; 4] {
     ]
 }
 
-/// All copies and fills, by rank, then by time.
+/// All copies and fills, sorted by rank, then by time.
 pub(super) fn copies(trace: &Trace, ranks: &Ranks) -> Vec<CopyTime> {
     let copies = &trace.memory_copies;
     let groups = Groups::by(copies.len(), |i| (ranks.of(copies.process[i]), copies.name[i]));
@@ -158,7 +158,7 @@ pub(super) fn copies_table(trace: &Trace, copies: &[CopyTime], by_rank: bool) ->
     table
 }
 
-/// All allocations, by rank, then by time.
+/// All allocations, sorted by rank, then by time.
 pub(super) fn allocations(trace: &Trace, ranks: &Ranks) -> Vec<AllocationTime> {
     let allocations = &trace.memory_allocations;
     let groups = Groups::by(allocations.len(), |i| {

@@ -20,12 +20,12 @@ pub use present::present;
 pub use regions::RegionTime;
 pub use totals::{MovedTotal, NamedTotal, RegionTotal, Totals, of_totals};
 
-/// What `summary` is asked for.
+/// Options of `summary`.
 #[derive(Clone, Debug, Default)]
 pub struct SummaryOptions {
     /// One row per rank and name instead of one per name.
     pub by_rank: bool,
-    /// Host regions of these categories only, by how the category begins (`HIP`, `MARKER`); `NONE` means none.
+    /// Only host regions in these categories, given by prefix (`HIP`, `MARKER`); `NONE` means no regions.
     pub region_categories: Option<Vec<String>>,
 }
 
@@ -46,11 +46,11 @@ pub struct Summary {
     pub markers: Vec<MarkerCount>,
     /// Kinds of GPU work and host calls, by time.
     pub domains: Vec<DomainTime>,
-    /// Python frames of the input that were not read.
+    /// Python frames in the input that were not read.
     pub frames_skipped: u64,
 }
 
-/// Where the time went. One pass over each table; kernels also pay for a selection of their medians.
+/// Where the time went. One pass over each table; kernels also need a selection for their medians.
 pub fn compute(trace: &Trace, options: &SummaryOptions) -> Summary {
     let ranks = Ranks::new(trace, options.by_rank);
     let categories = options.region_categories.as_deref();
@@ -80,7 +80,7 @@ pub fn summary(trace: &Trace, options: &SummaryOptions) -> Report {
     present(trace, &compute(trace, options))
 }
 
-/// The rank that each process counts for; one for all unless rows are wanted by rank.
+/// The rank of each process; a single rank for all unless rows are by rank.
 struct Ranks {
     of_process: Vec<u32>,
     labels: Vec<String>,
@@ -95,13 +95,13 @@ impl Ranks {
             ranks.labels.push("all ranks together".into());
             return ranks;
         }
-        // Which recording a label without a rank stands for: containers repeat hosts and process ids.
+        // The recording that a label without a rank stands for: containers reuse hosts and process ids.
         let mut recordings: Vec<Option<StrId>> = Vec::new();
         for (i, process) in trace.processes.iter().enumerate() {
             let rank = trace.rank_of(ProcessId::at(i));
             let label = match rank {
                 Some(rank) => rank.to_string(),
-                // Without a rank the process itself is what tells the rows apart.
+                // Without a rank, the process distinguishes the rows.
                 None => {
                     let host = trace.strings.get(process.hostname);
                     if host.is_empty() {
@@ -137,7 +137,7 @@ impl Ranks {
         process.get().map_or(0, |p| self.of_process[p])
     }
 
-    /// What the rank is called, where rows are by rank.
+    /// The name of the rank, if rows are by rank.
     fn label(&self, rank: u32) -> Option<String> {
         self.by_rank.then(|| self.labels[rank as usize].clone())
     }

@@ -6,7 +6,7 @@ use trace::Trace;
 use super::{Summary, domains, kernels, markers, memory, regions};
 use crate::base;
 
-/// All of it as a report; tables without rows are left out.
+/// The whole report; tables without rows are left out.
 pub fn present(trace: &Trace, summary: &Summary) -> Report {
     let mut report = base::report("summary", trace);
     let by_rank = summary.by_rank;
@@ -27,13 +27,13 @@ pub fn present(trace: &Trace, summary: &Summary) -> Report {
 }
 
 impl Summary {
-    /// `kernels`, the time of each.
+    /// The table `kernels`: the time of each kernel.
     pub fn kernels_table(&self, trace: &Trace) -> Table {
         kernels::table(trace, &self.kernels, self.by_rank)
     }
 }
 
-/// Columns of a table, led by the rank when rows are by rank.
+/// Columns of a table, starting with the rank if rows are by rank.
 pub(super) fn with_rank_column(by_rank: bool, mut columns: Vec<Column>) -> Vec<Column> {
     if by_rank {
         columns.insert(0, Column { text: true, ..Column::int("rank", Unit::None).key() });
@@ -41,7 +41,7 @@ pub(super) fn with_rank_column(by_rank: bool, mut columns: Vec<Column>) -> Vec<C
     columns
 }
 
-/// A row of such a table.
+/// A row of a table with those columns.
 pub(super) fn with_rank(rank: &Option<String>, mut cells: Vec<Value>) -> Vec<Value> {
     if let Some(rank) = rank {
         cells.insert(0, Value::from(rank.as_str()));

@@ -13,7 +13,7 @@ use stats::{percent, rounded_mean};
 /// All calls of one host region.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RegionTime {
-    /// The rank, where rows are by rank.
+    /// The rank, if rows are by rank.
     pub rank: Option<String>,
     /// The category.
     pub category: StrId,
@@ -21,17 +21,17 @@ pub struct RegionTime {
     pub name: StrId,
     /// Calls.
     pub calls: usize,
-    /// Their time.
+    /// Their total time.
     pub total_ns: i64,
-    /// That, without the regions inside them.
+    /// Total time without nested regions.
     pub self_ns: i64,
-    /// The middle one.
+    /// The median.
     pub median_ns: i64,
     /// The shortest.
     pub min_ns: i64,
     /// The longest.
     pub max_ns: i64,
-    /// Their part of the time of their category and rank.
+    /// Share of the time of their category and rank.
     pub share_pct: f64,
 }
 
@@ -44,7 +44,7 @@ struct Calls {
     max: i64,
 }
 
-/// Whether a category is among those that are named by how they begin: `HIP`, `hsa`, `MARKERS`.
+/// Whether a category starts with one of these prefixes: `HIP`, `hsa`, `MARKERS`.
 pub(super) fn is_wanted(category: &str, wanted: Option<&[String]>) -> bool {
     let Some(wanted) = wanted else { return true };
     let category = category.to_ascii_lowercase();
@@ -56,7 +56,7 @@ pub(super) fn is_wanted(category: &str, wanted: Option<&[String]>) -> bool {
     })
 }
 
-/// The host regions of wanted categories, by rank, then by time.
+/// The host regions in the wanted categories, sorted by rank, then by time.
 pub(super) fn regions(trace: &Trace, ranks: &Ranks, wanted: Option<&[String]>) -> Vec<RegionTime> {
     let regions = &trace.regions;
     let own = self_times(regions);
@@ -73,7 +73,7 @@ pub(super) fn regions(trace: &Trace, ranks: &Ranks, wanted: Option<&[String]>) -
         calls.min = calls.min.min(duration);
         calls.max = calls.max.max(duration);
     }
-    // Regions of one category add up; those of different ones are nested in each other.
+    // Regions of one category add up; those of different categories are nested in each other.
     let mut category_total: Map<(u32, StrId), i64> = Map::default();
     for (&(rank, category, _), calls) in groups.keys.iter().zip(&calls) {
         *category_total.entry((rank, category)).or_default() += calls.total;

@@ -1,4 +1,4 @@
-//! A summary of totals that somebody else computed, such as an engine over a lake.
+//! A summary of totals computed elsewhere, such as by an engine over a lake.
 
 use stats::{Durations, percent};
 use trace::{Map, StrId, Trace};
@@ -10,7 +10,7 @@ use super::{
     AllocationTime, CopyTime, DomainTime, KernelTime, MarkerCount, RegionTime, Summary, SummaryOptions,
 };
 
-/// Totals by name, and by rank where rows are by rank.
+/// Totals by name, and by rank if rows are by rank.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
     /// Kernels.
@@ -21,16 +21,16 @@ pub struct Totals {
     pub allocations: Vec<MovedTotal>,
     /// Host regions.
     pub regions: Vec<RegionTotal>,
-    /// Instant markers: rank, category, name and how many.
+    /// Instant markers: rank, category, name and count.
     pub markers: Vec<(Option<String>, String, String, usize)>,
     /// Python frames that were not counted.
     pub frames_skipped: u64,
 }
 
-/// All calls of one name.
+/// All calls with one name.
 #[derive(Clone, Debug)]
 pub struct NamedTotal {
-    /// The rank, where rows are by rank.
+    /// The rank, if rows are by rank.
     pub rank: Option<String>,
     /// The name.
     pub name: String,
@@ -38,14 +38,14 @@ pub struct NamedTotal {
     pub times: Durations,
 }
 
-/// All calls of one name that moved or took memory.
+/// All memory operations with one name.
 #[derive(Clone, Debug)]
 pub struct MovedTotal {
     /// Calls.
     pub calls: NamedTotal,
-    /// Where the memory is, for allocations.
+    /// The memory level, for allocations.
     pub level: String,
-    /// Those of a known size: calls, bytes, the smallest, the largest, their time.
+    /// The calls of known size: calls, bytes, smallest, largest, time.
     pub sized: (usize, i64, i64, i64, i64),
 }
 
@@ -56,11 +56,11 @@ pub struct RegionTotal {
     pub category: String,
     /// Calls.
     pub calls: NamedTotal,
-    /// Their time without the regions inside them.
+    /// Their time without nested regions.
     pub self_ns: i64,
 }
 
-/// The summary, and the trace that has its names.
+/// The summary, and a trace that holds its names.
 pub fn of_totals(totals: &Totals, options: &SummaryOptions) -> (Trace, Summary) {
     let mut names = Names::default();
     let mut summary = Summary {
@@ -99,7 +99,7 @@ fn kernels(totals: &Totals, names: &mut Names) -> Vec<KernelTime> {
     let mut whole: Map<&Option<String>, i64> = Map::default();
     rows.iter().for_each(|row| *whole.entry(&row.rank).or_default() += row.times.total);
     let kernel_time = |row: &&NamedTotal| {
-        // No kernel takes no time: the times are lost.
+        // No kernel takes zero time, so the times are lost.
         let times = Some(row.times.clone()).filter(|times| times.total != 0);
         let share_pct = times.as_ref().map(|times| percent(times.total, whole[&row.rank]));
         KernelTime {

@@ -1,4 +1,4 @@
-//! Display names that tell rows apart: role, problem size, or the words in which the names differ.
+//! Display names that distinguish rows: by role, problem size, or the words in which the names differ.
 
 use trace::Map;
 
@@ -6,11 +6,11 @@ use super::problem::Problem;
 use model::classify::Category;
 use model::stages::Stage;
 
-/// Characters of a differing word that are shown.
+/// Most characters to show of a differing word.
 const WORD: usize = 24;
 
-/// What a row is known by.
-pub(super) struct Known<'a> {
+/// What identifies a row.
+pub(super) struct RowIdentity<'a> {
     pub stage: Stage,
     pub raw: &'a str,
     pub display: String,
@@ -20,10 +20,10 @@ pub(super) struct Known<'a> {
     pub backend: &'a str,
 }
 
-/// The display names of rows, no two alike in one stage.
-pub(super) fn distinct_names(rows: &[Known]) -> Vec<String> {
+/// The display names of rows, unique within each stage.
+pub(super) fn distinct_names(rows: &[RowIdentity]) -> Vec<String> {
     let mut names: Vec<String> = rows.iter().map(|row| row.display.clone()).collect();
-    type Extra = fn(&Known) -> Option<String>;
+    type Extra = fn(&RowIdentity) -> Option<String>;
     let extras: [Extra; 4] = [
         |row| row.role.map(String::from),
         |row| row.problem.map(|problem| problem.short()),
@@ -33,7 +33,7 @@ pub(super) fn distinct_names(rows: &[Known]) -> Vec<String> {
     for extra in extras {
         for group in alike(rows, &names) {
             let texts: Vec<Option<String>> = group.iter().map(|&row| extra(&rows[row])).collect();
-            // What all of them have in common tells nothing.
+            // A text shared by all of them does not distinguish them.
             if texts.iter().all(|text| *text == texts[0]) {
                 continue;
             }
@@ -62,8 +62,8 @@ pub(super) fn distinct_names(rows: &[Known]) -> Vec<String> {
     names
 }
 
-/// Rows of one stage with one name, where there are several.
-fn alike(rows: &[Known], names: &[String]) -> Vec<Vec<usize>> {
+/// Groups of several rows with one name in one stage.
+fn alike(rows: &[RowIdentity], names: &[String]) -> Vec<Vec<usize>> {
     let mut groups: Map<(Stage, &str), Vec<usize>> = Map::default();
     for (place, row) in rows.iter().enumerate() {
         groups.entry((row.stage, names[place].as_str())).or_default().push(place);
@@ -73,7 +73,7 @@ fn alike(rows: &[Known], names: &[String]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// The words of a raw name that may tell it from its neighbours: sizes, types, flags.
+/// The words of a raw name that may distinguish it from similar ones: sizes, types, flags.
 fn words(raw: &str) -> Vec<&str> {
     let mut words: Vec<&str> =
         raw.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
@@ -85,8 +85,8 @@ fn words(raw: &str) -> Vec<&str> {
 mod tests {
     use super::*;
 
-    fn known<'a>(raw: &'a str, role: Option<&'static str>, m: Option<u64>) -> Known<'a> {
-        Known {
+    fn known<'a>(raw: &'a str, role: Option<&'static str>, m: Option<u64>) -> RowIdentity<'a> {
+        RowIdentity {
             stage: Stage::Decode,
             raw,
             display: "ck kernel_moe_gemm".into(),

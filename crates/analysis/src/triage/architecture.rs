@@ -1,4 +1,4 @@
-//! The GPU architecture a trace was made on, from what it shows, and how that relates to a target.
+//! The GPU architecture a trace was recorded on, according to the trace, and how it relates to a target.
 
 use serde_json::Value as Json;
 use trace::{Map, StrId, Trace};
@@ -6,25 +6,25 @@ use trace::{Map, StrId, Trace};
 use model::classify::Platform;
 use model::names;
 
-/// What is known of the GPU.
+/// Known facts about the GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Architecture {
-    /// `gfx942`; `gfx94x` where only the generation is known; nothing where the trace does not say.
+    /// `gfx942`; `gfx94x` if only the generation is known; `None` if the trace does not say.
     pub observed: Option<String>,
-    /// What shows it, or why nothing does.
+    /// What shows it, or why it is not known.
     pub evidence: String,
-    /// The GPU is not one of AMD's.
+    /// Whether the GPU is not from AMD.
     pub is_foreign: bool,
 }
 
 /// How the observed architecture relates to the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArchMatch {
-    /// The same.
+    /// The same architecture.
     Exact,
-    /// Of the same family, with a shared instruction set at the base.
+    /// Same family, with a shared base instruction set.
     Compatible,
-    /// Another family, or not known.
+    /// Another family, or unknown.
     Unknown,
 }
 
@@ -39,7 +39,7 @@ impl ArchMatch {
     }
 }
 
-/// Words of product names, and the architecture they stand for.
+/// Words in product names, and their architecture.
 const PRODUCTS: &[(&str, &str)] = &[
     ("MI300", "gfx942"),
     ("MI308", "gfx942"),
@@ -51,10 +51,10 @@ const PRODUCTS: &[(&str, &str)] = &[
     ("MI100", "gfx908"),
 ];
 
-/// (`computeMajor`, `computeMinor`) of AMD GPUs that tell no more than a generation, or all.
+/// (`computeMajor`, `computeMinor`) of AMD GPUs, which may only identify a generation.
 const CAPABILITIES: &[((i64, i64), &str)] = &[((9, 4), "gfx94x"), ((9, 5), "gfx950")];
 
-/// Architectures whose kernels can be compared with care.
+/// Architectures whose kernels can be compared, with care.
 const FAMILIES: &[&[&str]] = &[&["gfx940", "gfx941", "gfx942", "gfx94x", "gfx950"]];
 
 impl Architecture {
@@ -73,7 +73,7 @@ impl Architecture {
         match found {
             Some((observed, evidence)) => Self { observed: Some(observed), evidence, is_foreign: false },
             None => {
-                let evidence = "neither kernel names nor device properties tell the architecture".into();
+                let evidence = "neither kernel names nor device properties show the architecture".into();
                 Self { observed: None, evidence, is_foreign: false }
             }
         }
@@ -84,7 +84,7 @@ impl Architecture {
         self.observed.as_deref().unwrap_or("unknown")
     }
 
-    /// How it relates to a target, and a sentence that says why.
+    /// How it relates to a target, and a sentence with the reason.
     pub fn compare(&self, target: &str) -> (ArchMatch, String) {
         let Some(observed) = &self.observed else {
             let missing =
@@ -117,7 +117,7 @@ impl Architecture {
     }
 }
 
-/// The architecture most GPU time was built for; library kernels carry it in their names.
+/// The architecture that most GPU time was built for; library kernels have it in their names.
 fn by_kernel_names(trace: &Trace) -> Option<(String, String)> {
     let mut known: Map<StrId, Option<String>> = Map::default();
     let mut times: Vec<(String, i64)> = Vec::new();
@@ -167,7 +167,7 @@ fn by_capability(trace: &Trace) -> Option<(String, String)> {
     trace.agents.iter().find_map(|agent| {
         let extra: Json = serde_json::from_str(trace.strings.get(agent.extra)).ok()?;
         let number = |key: &str| extra.get(key).and_then(Json::as_i64);
-        // NVIDIA counts its capabilities with the same numbers, on warps of 32.
+        // NVIDIA uses the same capability numbers, with warps of 32.
         if number("warpSize") != Some(64) {
             return None;
         }

@@ -1,4 +1,4 @@
-//! The files of a triage: what other programs and people read afterwards.
+//! The files of a triage, for other programs and people to read later.
 
 use report::{Report, Table, render};
 use serde_json::Value as Json;
@@ -13,7 +13,7 @@ use model::Run;
 pub struct Artifact {
     /// `kernel_table.json`
     pub name: &'static str,
-    /// All of it.
+    /// Its content.
     pub text: String,
 }
 
@@ -27,7 +27,7 @@ pub const SCHEMAS: [(&str, &str); 6] = [
     ("perfetto_fixed_trace.json", include_str!("../../../../schemas/perfetto_fixed_trace.json")),
 ];
 
-/// The files of a triage; `report` is what a person gets of it, with all notes.
+/// The files of a triage; `report` is the report for people, with all notes.
 pub fn artifacts(
     context: &Run,
     triage: &Triage,

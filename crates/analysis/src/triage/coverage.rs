@@ -1,4 +1,4 @@
-//! How much of the GPU time is located, classified and staged: always said, good or bad.
+//! How much of the GPU time is located, classified and staged: always reported, good or bad.
 
 use report::{HealthCheck, HealthStatus, Note, Remedy, Report};
 
@@ -9,25 +9,25 @@ use model::classify::Category;
 use model::stages::StageSource;
 use stats::percent;
 
-/// Less than this located is a warning.
+/// Less located GPU time than this is a warning.
 const WELL_LOCATED_PCT: f64 = 95.0;
-/// More than this in `other` is a warning.
+/// More GPU time in `other` than this is a warning.
 const MOST_OTHER_PCT: f64 = 0.5;
 
-/// GPU time of a context by how much is known of it.
+/// GPU time of a run by how much is known about it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Coverage {
-    /// All of it.
+    /// All GPU time.
     pub total_ns: i64,
     /// Located to an op, module or line, by how that was found.
     pub located_ns: [i64; Source::ALL.len()],
-    /// Known to be part of a graph and nothing else.
+    /// Known to be from a graph, but nothing else.
     pub graph_ns: i64,
     /// In category `other`.
     pub other_ns: i64,
-    /// Names of those, with most time first.
+    /// Names of those kernels, most time first.
     pub other_names: Vec<(trace::StrId, i64)>,
-    /// Without a stage.
+    /// GPU time without a stage.
     pub unstaged_ns: i64,
 }
 
@@ -100,7 +100,7 @@ impl Coverage {
     }
 }
 
-/// Adds the checks `located`, `classified` and `join` to a report, and says them.
+/// Adds the checks `located`, `classified` and `join` to a report, and their messages as notes.
 pub(super) fn add(context: &Run, coverage: &Coverage, report: &mut Report) {
     let good = |good: bool| if good { HealthStatus::Pass } else { HealthStatus::Warn };
     let mut checks = vec![
@@ -128,7 +128,7 @@ pub(super) fn add(context: &Run, coverage: &Coverage, report: &mut Report) {
             ),
         });
     }
-    // A terminal shows checks that are not perfect; these are said in any case.
+    // Terminals only show checks that do not pass, so passing ones are repeated as notes.
     let perfect = checks.iter().filter(|check| check.status == HealthStatus::Pass);
     report.notes.extend(perfect.map(|check| Note::from(check.message.as_str())));
     if !coverage.other_names.is_empty() {
@@ -137,7 +137,7 @@ pub(super) fn add(context: &Run, coverage: &Coverage, report: &mut Report) {
     if coverage.unstaged_ns > 0 {
         report.notes.push(
             format!(
-                "no annotation, file name or graph tells the stage of {:.1} % of GPU time, shown as `other`",
+                "{:.1} % of GPU time has no stage (no annotation, file name or graph names it) and is shown as `other`",
                 percent(coverage.unstaged_ns, coverage.total_ns)
             )
             .into(),

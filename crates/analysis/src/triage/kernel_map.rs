@@ -1,4 +1,4 @@
-//! `kernel_map.json`: for each stage and kernel name the sites it comes from, to be read by other tools.
+//! `kernel_map.json`: for each stage and kernel name the sites it comes from, for other tools.
 
 use serde_json::{Map as JsonMap, Value as Json, json};
 

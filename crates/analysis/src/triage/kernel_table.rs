@@ -1,8 +1,8 @@
-//! What each kernel costs in each stage, and where it comes from.
+//! The cost of each kernel in each stage, and where it comes from.
 
 use trace::{Map, StrId};
 
-use super::apart::{Known, distinct_names};
+use super::apart::{RowIdentity, distinct_names};
 use super::architecture::Architecture;
 use super::problem::{Problem, Problems};
 use super::sites::{SiteTotals, Sites};
@@ -13,44 +13,44 @@ use model::names::{self, display_name};
 use model::stages::Stage;
 use stats::{percent, rounded_mean};
 
-/// What one kernel costs in one stage, and where it comes from.
+/// The cost of one kernel in one stage, and where it comes from.
 #[derive(Clone, Debug)]
 pub struct KernelRow {
     /// The stage.
     pub stage: Stage,
     /// Its name in the trace.
     pub kernel_name: String,
-    /// A short name that no other row of the stage has.
+    /// A short name, unique within the stage.
     pub display_name: String,
-    /// What it does.
+    /// What the kernel does.
     pub category: Category,
-    /// What told that.
+    /// How the category was found.
     pub classified_by: &'static str,
-    /// The library it belongs to.
+    /// The library it comes from.
     pub backend: String,
     /// Time of all calls.
     pub total_ns: i64,
     /// Calls.
     pub calls: usize,
-    /// Its part of the stage's GPU time.
+    /// Share of the stage's GPU time.
     pub time_share_pct: f64,
-    /// Size of the matrix product with most of the time, or why there is none.
+    /// Size of the matrix product with the most time, or why there is none.
     pub mnk: Result<String, &'static str>,
-    /// Share of the roof that it reaches there, or why that is not known.
+    /// Share of the roof that it reaches with that size, or why that is not known.
     pub roof_pct: Result<f64, &'static str>,
     /// Places it comes from, most time first; at least one.
     pub sites: Vec<SiteTotals>,
-    /// What its name and shapes tell besides.
+    /// Further facts from its name and shapes.
     pub notes: String,
 }
 
 impl KernelRow {
-    /// The place with most of the time.
+    /// The place with the most time.
     pub fn top_site(&self) -> &SiteTotals {
         &self.sites[0]
     }
 
-    /// Time of a call.
+    /// Mean time of a call.
     pub fn mean_ns(&self) -> i64 {
         rounded_mean(self.total_ns, self.calls)
     }
@@ -59,13 +59,13 @@ impl KernelRow {
 /// Kernels that are too small for a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SmallKernels {
-    /// How many.
+    /// Number of kernels.
     pub count: usize,
-    /// Their part of all GPU time.
+    /// Share of all GPU time.
     pub share_pct: f64,
 }
 
-/// All rows of one name in one stage.
+/// All rows with one name in one stage.
 struct Group {
     stage: Stage,
     name: StrId,
@@ -84,11 +84,11 @@ struct Shown {
 }
 
 impl Shown {
-    fn known<'a>(&self, context: &'a Run) -> Known<'a> {
+    fn known<'a>(&self, context: &'a Run) -> RowIdentity<'a> {
         let raw = context.trace.strings.get(self.group.name);
         let top = &self.sites[0];
         let texts = [raw, &top.cpu_op, &top.module, &top.library_frame, &top.location, &top.model_frame];
-        Known {
+        RowIdentity {
             stage: self.group.stage,
             raw,
             display: display_name(raw),
@@ -99,7 +99,7 @@ impl Shown {
         }
     }
 
-    /// Share of the roof that the kernel reaches on the inputs with most of its time.
+    /// Share of the roof that the kernel reaches on the inputs with the most of its time.
     fn roof_pct(&self, context: &Run, roofs: &Roofs) -> Option<f64> {
         let top = &self.sites[0];
         let inputs = top.inputs.first()?;
@@ -108,7 +108,7 @@ impl Shown {
     }
 }
 
-/// One row per stage and name, by stage, then by time; and what is below the least share.
+/// One row per stage and name, sorted by stage, then by time; and the kernels below the minimum share.
 pub(super) fn kernel_rows(context: &Run, min_share_pct: f64) -> (Vec<KernelRow>, SmallKernels) {
     let groups = groups(context);
     let mut stage_ns: Map<Stage, i64> = Map::default();
@@ -130,7 +130,7 @@ pub(super) fn kernel_rows(context: &Run, min_share_pct: f64) -> (Vec<KernelRow>,
         let problem = problems.main(context, &sites);
         shown.push(Shown { group, share, sites, problem });
     }
-    let known: Vec<Known> = shown.iter().map(|shown| shown.known(context)).collect();
+    let known: Vec<RowIdentity> = shown.iter().map(|shown| shown.known(context)).collect();
     let names = distinct_names(&known);
     let roofs = Roofs::of(context.trace, Architecture::of(context.trace).observed.as_deref());
     let named = shown.into_iter().zip(names);
@@ -139,7 +139,7 @@ pub(super) fn kernel_rows(context: &Run, min_share_pct: f64) -> (Vec<KernelRow>,
 }
 
 fn groups(context: &Run) -> Vec<Group> {
-    // Generic names are of several categories: each is a row of its own.
+    // A generic name may have several categories: each gets its own row.
     let mut places: Map<(Stage, StrId, Category, &str), usize> = Map::default();
     let mut groups: Vec<Group> = Vec::new();
     for &row in &context.rows {
@@ -193,7 +193,7 @@ fn row(
     }
 }
 
-/// What the name and the shapes tell of a matrix product, and whether the kernel has more than one site.
+/// Facts about a matrix product from name and shapes, and whether the kernel has more than one site.
 fn notes(context: &Run, name: &str, sites: &[SiteTotals], problems: &mut Problems) -> String {
     let mut notes = Vec::new();
     if let Some(facts) = names::gemm(name) {

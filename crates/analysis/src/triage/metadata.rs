@@ -1,4 +1,4 @@
-//! `profile_metadata.json`: what a profile is of, each fact with where it comes from, nothing guessed.
+//! `profile_metadata.json`: what a profile is of. Each fact names its source; nothing is guessed.
 
 use formats::secrets::redact_json;
 use serde_json::{Map as JsonMap, Value as Json, json};
@@ -8,42 +8,42 @@ use crate::fuse::framework;
 use model::Run;
 use model::stages::Stage;
 
-/// Version of the artifacts; a change of meaning bumps it.
+/// Version of the artifacts; incremented when their meaning changes.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// The architecture profiles are wanted for unless told otherwise.
+/// The default target architecture of profiles.
 pub const TARGET_ARCH: &str = "gfx950";
 
-/// What the caller knows of a profile.
+/// What the caller states about a profile.
 #[derive(Clone, Debug, Default)]
 pub struct StatedFacts {
     /// Fields by name, from the command line.
     pub flags: JsonMap<String, Json>,
     /// Fields by name, from a file.
     pub file: JsonMap<String, Json>,
-    /// The server's arguments and the file they stand in.
+    /// The server's arguments and the file they come from.
     pub server_args: Option<(String, JsonMap<String, Json>)>,
-    /// Facts of the machine the profile was taken on, and where they stand.
+    /// Facts about the machine that was profiled, with their source.
     pub machine: Vec<(String, Json, String)>,
-    /// The architecture wanted; [`TARGET_ARCH`] otherwise.
+    /// The target architecture; [`TARGET_ARCH`] if absent.
     pub target_arch: Option<String>,
-    /// Paths of the traces, relative.
+    /// Relative paths of the traces.
     pub source_paths: Vec<String>,
-    /// The stage that was asked for.
+    /// The requested stage.
     pub stage: Option<Stage>,
 }
 
-/// A field that was told is not what it must be.
+/// A stated field of the wrong kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{field}` must be {needed}")]
 pub struct WrongField {
     /// Its name.
     pub field: String,
-    /// What it must be.
+    /// The kind it must be.
     pub needed: &'static str,
 }
 
-/// What a field must be.
+/// The kind of a field.
 #[derive(Clone, Copy)]
 enum FieldKind {
     Text,
@@ -77,7 +77,7 @@ impl FieldKind {
     }
 }
 
-/// The fields of the contract in their order, what each must be, and why it may be missing.
+/// The fields of the contract in order, with their kind and why they may be missing.
 const FIELDS: &[(&str, FieldKind, &str)] = &[
     ("experiment_id", FieldKind::Text, "no experiment id was given"),
     ("trial_id", FieldKind::Text, "no trial id was given"),
@@ -101,9 +101,10 @@ const FIELDS: &[(&str, FieldKind, &str)] = &[
     ("source_trace_path", FieldKind::Text, ""),
 ];
 
-/// The document, fields in the order of the contract.
+/// The document, with fields in the order of the contract.
 pub fn metadata(context: &Run, told: &StatedFacts) -> Result<Json, WrongField> {
-    let mut known = Known { told, values: JsonMap::new(), sources: JsonMap::new(), absent: JsonMap::new() };
+    let mut known =
+        SettledFacts { told, values: JsonMap::new(), sources: JsonMap::new(), absent: JsonMap::new() };
     check(&told.flags)?;
     check(&told.file)?;
     let observed = known.observed(context);
@@ -126,7 +127,7 @@ pub fn metadata(context: &Run, told: &StatedFacts) -> Result<Json, WrongField> {
     Ok(Json::Object(document))
 }
 
-/// Whether a name is one that the document gives itself.
+/// Whether the document sets a field with this name itself.
 fn document_has(name: &str) -> bool {
     const OWN: [&str; 7] = [
         "schema_version",
@@ -152,17 +153,17 @@ fn check(fields: &JsonMap<String, Json>) -> Result<(), WrongField> {
     Ok(())
 }
 
-/// A fact that the trace, the server or the machine gives: (field, value, where it stands, wins over what is told).
+/// A fact from the trace, the server or the machine: (field, value, source, overrides stated values).
 type Fact = (&'static str, Json, String, bool);
 
-struct Known<'a> {
+struct SettledFacts<'a> {
     told: &'a StatedFacts,
     values: JsonMap<String, Json>,
     sources: JsonMap<String, Json>,
     absent: JsonMap<String, Json>,
 }
 
-impl Known<'_> {
+impl SettledFacts<'_> {
     fn settle<'f>(&mut self, field: &str, facts: impl Iterator<Item = &'f Fact>, why: &str) {
         let facts: Vec<&Fact> = facts.collect();
         let told = |fields: &JsonMap<String, Json>, by: &str| {
@@ -190,14 +191,14 @@ impl Known<'_> {
         }
     }
 
-    /// What the trace, the server's arguments and the machine give.
+    /// Facts from the trace, the server's arguments and the machine.
     fn observed(&self, context: &Run) -> Vec<Fact> {
         let mut facts: Vec<Fact> = Vec::new();
         if let Some((path, args)) = &self.told.server_args {
             let model = ["model_path", "model"].iter().find_map(|key| args.get(*key).and_then(Json::as_str));
             facts.extend(model.map(|model| ("model_name", model.into(), format!("`{path}`"), false)));
             let mut flags = args.clone();
-            // What the server was doing at the time is no flag of it.
+            // The server's state at the time is not one of its flags.
             flags.remove("internal_states");
             facts.push(("server_flags", Json::Object(flags), format!("`{path}`"), false));
         }
@@ -209,7 +210,7 @@ impl Known<'_> {
         {
             Some(arch) => Architecture {
                 observed: Some(arch.to_string()),
-                evidence: "told by the metadata file, the trace does not show it".into(),
+                evidence: "from the metadata file, the trace does not show it".into(),
                 is_foreign: false,
             },
             None => architecture,
@@ -236,7 +237,7 @@ impl Known<'_> {
     }
 }
 
-/// The only stage there is, or `all`.
+/// The only stage in the run, or `all`.
 fn stage(context: &Run, asked: Option<Stage>) -> (&'static str, &'static str) {
     if let Some(stage) = asked.filter(|stage| *stage != Stage::Other) {
         return (stage.name(), "asked for");
@@ -244,16 +245,16 @@ fn stage(context: &Run, asked: Option<Stage>) -> (&'static str, &'static str) {
     let mut stages: Vec<Stage> = context.rows.iter().map(|&row| context.stage(row)).collect();
     stages.sort_unstable();
     stages.dedup();
-    // A few launches outside all steps do not make a decode profile anything else.
+    // A few launches outside all steps do not change what a decode profile is.
     let named: Vec<Stage> = stages.into_iter().filter(|stage| *stage != Stage::Other).collect();
     match named[..] {
         [stage] => (stage.name(), "annotations, file names or graphs of the trace"),
-        [] => ("all", "nothing in the trace tells stages"),
+        [] => ("all", "nothing in the trace shows stages"),
         _ => ("all", "the trace has several stages"),
     }
 }
 
-/// ROCm's version as far as HIP's tells: `70051831` is 7.0.
+/// ROCm's version according to HIP's: `70051831` is 7.0.
 fn rocm_version(context: &Run) -> Option<Fact> {
     let trace = context.trace;
     let value = |key: &str| {
@@ -267,7 +268,7 @@ fn rocm_version(context: &Run) -> Option<Fact> {
     Some(("rocm_version", text.into(), format!("decoded from {key} {version} of the trace"), false))
 }
 
-/// Numbers of the GPUs that worked, as the source counts them.
+/// Numbers of the GPUs with work, as the source counts them.
 fn devices(context: &Run) -> Vec<i64> {
     let mut gpus: Vec<u32> = context
         .rows

@@ -39,23 +39,23 @@ pub use crate::fuse::program::framework_named;
 use crate::fuse::{Fuse, fuse};
 use crate::overlap::{Overlap, overlap, overlap_needs};
 
-/// What a run must be read with; a mapping trace needs [`model::attribution::needs`].
+/// What to read from a run for triage; a mapping trace needs [`model::attribution::needs`].
 pub fn needs() -> Needs {
     overlap_needs()
 }
 
-/// What a triage finds.
+/// The results of a triage.
 #[derive(Clone, Debug)]
 pub struct Triage {
-    /// What each kernel costs, by stage, then by time.
+    /// The cost of each kernel, sorted by stage, then by time.
     pub kernels: Vec<KernelRow>,
-    /// Kernels below the least share, which have no row.
+    /// Kernels below the minimum share, which have no row.
     pub small_kernels: SmallKernels,
     /// What could overlap.
     pub overlap: Overlap,
     /// What could be fused.
     pub fuse: Fuse,
-    /// What the run would save without each op, most first.
+    /// What the run would save without each op, largest first.
     pub ops: Vec<OpSaving>,
     /// How much of the GPU time is known.
     pub coverage: Coverage,
@@ -63,7 +63,7 @@ pub struct Triage {
 
 /// Which kernels cost most and where they come from, what could overlap, what could be fused.
 pub fn compute(context: &Run) -> Triage {
-    // Fusions take one thread longest, so they begin first. The graph of the run answers for them and for ops.
+    // Fusions take one thread the longest, so they start first. Fusions and ops both need the run's graph.
     let (mut fuse, (engine, (overlap, ((kernels, small_kernels), coverage)))) = join(
         || fuse(context),
         || {

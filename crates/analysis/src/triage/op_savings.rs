@@ -1,4 +1,4 @@
-//! What the run would save without an op: by propagation, so that work which hides behind other work saves nothing.
+//! What the run would save without an op, by propagation: hidden work saves nothing.
 
 use model::Run;
 use stats::percent;
@@ -6,7 +6,7 @@ use trace::{Map, StrId};
 
 use crate::critical_path::Engine;
 
-/// Ops that are asked for: each question walks through the graph of the run.
+/// Most ops to evaluate: each one needs a walk through the run's graph.
 const MOST_OPS: usize = 12;
 
 /// An op that launches GPU work.
@@ -16,15 +16,15 @@ pub struct OpSaving {
     pub op: String,
     /// Kernels and copies that it launches.
     pub calls: usize,
-    /// Their time.
+    /// Their GPU time.
     pub gpu_ns: i64,
-    /// Their part of all GPU time.
+    /// Share of all GPU time.
     pub gpu_share_pct: f64,
     /// How much sooner the run would end without it.
     pub removal_saves_ns: i64,
 }
 
-/// The ops with most GPU time, by what removing them would save.
+/// The ops with the most GPU time, sorted by what removing them would save.
 pub(super) fn of(context: &Run, engine: &Engine) -> Vec<OpSaving> {
     let mut sums: Map<StrId, (i64, usize)> = Map::default();
     let mut all = 0;

@@ -11,7 +11,7 @@ use crate::base;
 use model::Run;
 use stats::percent;
 
-/// The tables of the triage, with what is known of their coverage.
+/// The tables of the triage, with their coverage.
 pub fn present(context: &Run, triage: &Triage) -> Report {
     let mut report = base::report("triage", context.trace);
     if triage.small_kernels.count > 0 {
@@ -24,7 +24,7 @@ pub fn present(context: &Run, triage: &Triage) -> Report {
     report.tables =
         vec![triage.kernels_table(), triage.overlap.table(), triage.fuse.table(), triage.ops_table()];
     report.findings.extend(triage.overlap.findings().into_iter().chain(triage.fuse.findings()));
-    // The most to win first, whichever table it stands in; those without a figure last.
+    // Largest gain first, whatever the table; findings without a figure come last.
     report.findings.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.gain_ceiling_ns)));
     coverage::add(context, &triage.coverage, &mut report);
     report.notes.extend(triage.overlap.notes.iter().cloned());
@@ -33,7 +33,7 @@ pub fn present(context: &Run, triage: &Triage) -> Report {
 }
 
 impl Triage {
-    /// `kernel_table`, what each kernel costs and where it comes from.
+    /// The table `kernel_table`: the cost of each kernel and where it comes from.
     pub fn kernels_table(&self) -> Table {
         let mut table = Table::new("kernel_table", "Kernels", columns());
         self.kernels.iter().for_each(|kernel| table.push(cells(kernel)));
@@ -42,7 +42,7 @@ impl Triage {
 }
 
 impl Triage {
-    /// `op_savings`, how much sooner the run would end without each op.
+    /// The table `op_savings`: how much sooner the run would end without each op.
     pub fn ops_table(&self) -> Table {
         let columns = vec![
             Column::text("op").key(),

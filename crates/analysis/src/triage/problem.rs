@@ -5,7 +5,7 @@ use trace::{Map, StrId};
 use super::sites::SiteTotals;
 use model::Run;
 
-/// Where an op keeps its two matrices, and whether the second is stored transposed (N × K).
+/// Positions of an op's two matrices, and whether the second is stored transposed (N × K).
 struct Operands {
     op: &'static str,
     a: usize,
@@ -39,7 +39,7 @@ pub(super) struct Problem {
 }
 
 impl Problem {
-    /// The product that an op with inputs of these shapes (JSON) computes; nothing where the shapes do not fit.
+    /// The product computed by an op with inputs of these shapes (JSON); `None` if the shapes do not fit.
     pub fn of(op: &str, dims: &str) -> Option<Self> {
         let operands = OPERANDS.iter().find(|operands| operands.op == op)?;
         let dims: Vec<serde_json::Value> = serde_json::from_str(dims).ok()?;
@@ -52,14 +52,14 @@ impl Problem {
         }
         let outer = |shape: &[u64]| shape[..shape.len() - 2].iter().product::<u64>();
         let (batch_a, batch_b) = (outer(&a), outer(&b));
-        // With one matrix on the right the batch only adds rows.
+        // If the right side is a single matrix, the batch only adds rows.
         let (batch, m) = if batch_b == 1 { (1, rows * batch_a) } else { (batch_b, *rows) };
         Some(Self { batch, m, n, k })
     }
 }
 
 impl Problem {
-    /// `32×6144×4096`, with the batch before it where there is one: `64·2048×64×2048`.
+    /// `32×6144×4096`, with the batch in front if there is one: `64·2048×64×2048`.
     pub fn short(&self) -> String {
         let batch = if self.batch > 1 { format!("{}·", self.batch) } else { String::new() };
         format!("{batch}{}×{}×{}", self.m, self.n, self.k)
@@ -75,19 +75,19 @@ impl std::fmt::Display for Problem {
     }
 }
 
-/// Problems already worked out, by op and shapes.
+/// Known problems, by op and shapes.
 #[derive(Default)]
 pub(super) struct Problems {
     known: Map<(String, StrId), Option<Problem>>,
 }
 
 impl Problems {
-    /// The product with most of a kernel's time.
+    /// The product with the most of a kernel's time.
     pub fn main(&mut self, context: &Run, sites: &[SiteTotals]) -> Option<Problem> {
         self.all(context, sites).first().map(|(problem, _)| *problem)
     }
 
-    /// The products of a kernel's sites, the one with most time first.
+    /// The products of a kernel's sites, most time first.
     pub fn note(&mut self, context: &Run, sites: &[SiteTotals]) -> Option<String> {
         let found = self.all(context, sites);
         let (first, _) = found.first()?;

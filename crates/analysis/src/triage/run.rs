@@ -1,51 +1,51 @@
-//! One run out of many files: which rank, which stages, and what is no rank at all.
+//! Selects one run from many files: its rank, its stages, and files that are not of a rank.
 
 use report::{Note, Remedy};
 use trace::Source;
 
 use model::stages::{self, Stage};
 
-/// The files of one rank of one run, as places in the list of sources.
+/// The files of one rank of one run, as indices into the list of sources.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OneRun {
-    /// To be analysed: one file, or one for each stage.
+    /// Files to analyse: a single one, or one per stage.
     pub formal: Vec<usize>,
-    /// Of the graph-off server of a pair.
+    /// Files of the graph-off server of a pair.
     pub mapping: Vec<usize>,
     /// Traces of graph captures.
     pub captures: Vec<usize>,
-    /// The rank, when files tell.
+    /// The rank, if the files name it.
     pub rank: Option<u32>,
-    /// All ranks there are, rising.
+    /// All ranks of the run, sorted.
     pub ranks: Vec<u32>,
 }
 
-/// Why there is not one run.
+/// Why the files are not one run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OneRunError {
-    /// The same rank and stage more than once.
-    #[error("there are {} runs and triage looks at one: {}", paths.len(), listed(paths))]
+    /// The same rank and stage occurs more than once.
+    #[error("triage needs one run, but there are {} runs: {}", paths.len(), listed(paths))]
     Several {
-        /// The files of the first rank and stage that are there twice.
+        /// The files of the first rank and stage that occurs twice.
         paths: Vec<String>,
     },
-    /// No file of the rank that was asked for.
+    /// No file has the requested rank.
     #[error("there is no rank {rank}; there are {}", if ranks.is_empty() { "no ranks".into() } else { numbers(ranks) })]
     NoSuchRank {
-        /// Asked for.
+        /// The requested rank.
         rank: u32,
-        /// What there is.
+        /// The ranks that exist.
         ranks: Vec<u32>,
     },
-    /// Nothing but captures and traces of helpers.
+    /// Only captures and traces of helpers.
     #[error("there is no trace of a rank, only {what}")]
     NoRank {
-        /// What there is.
+        /// The kinds of files.
         what: String,
     },
 }
 
-/// More paths than this do not fit a line.
+/// Most paths that fit on a line.
 const LISTED: usize = 8;
 
 fn listed(paths: &[String]) -> String {
@@ -74,13 +74,13 @@ pub(super) fn numbers(ranks: &[u32]) -> String {
 }
 
 impl OneRun {
-    /// Chooses among sources: those of the lowest rank, or of the rank that is asked for.
+    /// Selects sources: of the lowest rank, or of the requested rank.
     pub fn choose(sources: &[Source], wanted: Option<u32>) -> Result<Self, OneRunError> {
         let of_role = |role: Option<&str>| -> Vec<usize> {
             (0..sources.len()).filter(|&i| sources[i].role.as_deref() == role).collect()
         };
         let mut run = Self { captures: of_role(Some("capture")), ..Self::default() };
-        // A merged trace repeats the ranks; alone, it is all there is. So are the traces of a mapping server.
+        // A merged trace repeats the ranks and is only used if there is nothing else; so are mapping traces.
         let mut formal = of_role(None);
         if formal.is_empty() {
             formal = of_role(Some("merged"));
@@ -98,7 +98,7 @@ impl OneRun {
         run.ranks.sort_unstable();
         run.ranks.dedup();
         run.rank = match wanted {
-            // A file that holds several ranks tells none of its own; its processes do.
+            // A file with several ranks names none itself; its processes do.
             Some(rank) if !run.ranks.is_empty() && !run.ranks.contains(&rank) => {
                 return Err(OneRunError::NoSuchRank { rank, ranks: run.ranks });
             }
@@ -113,7 +113,7 @@ impl OneRun {
         Ok(run)
     }
 
-    /// What to tell of ranks that are not looked at.
+    /// A note about ranks that are left out.
     pub fn note(&self) -> Option<Note> {
         let rank = self.rank.filter(|_| self.ranks.len() > 1)?;
         let all = numbers(&self.ranks);
@@ -121,12 +121,12 @@ impl OneRun {
     }
 }
 
-/// No stage may be there twice.
+/// Fails if a stage occurs twice.
 fn check_once(sources: &[Source], formal: &[usize]) -> Result<(), OneRunError> {
     let label = |i: usize| -> Option<Stage> { stages::label(&sources[i].path) };
     for &i in formal {
         let same: Vec<usize> = formal.iter().copied().filter(|&j| label(j) == label(i)).collect();
-        // A trace without a stage beside one with: no telling whether they belong together.
+        // If only some traces have a stage, it is unclear whether they belong together.
         let unclear = label(i).is_none() && formal.len() > 1;
         if same.len() > 1 || unclear {
             let several = if same.len() > 1 { &same[..] } else { formal };
@@ -187,7 +187,7 @@ mod tests {
         let error = OneRun::choose(&twice, None).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "there are 2 runs and triage looks at one: `a/decode.json`, `b/decode.json`"
+            "triage needs one run, but there are 2 runs: `a/decode.json`, `b/decode.json`"
         );
         let unclear = sources(&[("decode.json", None, None), ("model.json", None, None)]);
         assert!(

@@ -1,4 +1,4 @@
-//! The places a kernel comes from, layers of a model taken together.
+//! The places a kernel comes from, with the layers of a model merged.
 
 use trace::{Map, StrId};
 
@@ -11,16 +11,16 @@ pub(super) struct Sites {
     totals: Map<SiteId, (i64, usize)>,
 }
 
-/// One place in the program: the sites of all layers that share op, class of module and Python line.
+/// One place in the program: the sites of all layers that share op, module class and Python line.
 #[derive(Clone, Debug, Default)]
 pub struct SiteTotals {
-    /// The Python line, empty where it is not known.
+    /// The Python line; empty if not known.
     pub location: String,
-    /// The op, empty where it is not known.
+    /// The op; empty if not known.
     pub cpu_op: String,
     /// Class of the module.
     pub module: String,
-    /// How many modules of that class.
+    /// Number of modules of that class.
     pub modules: usize,
     /// The innermost line of the model.
     pub model_frame: String,
@@ -32,17 +32,17 @@ pub struct SiteTotals {
     pub launch: String,
     /// How it was found.
     pub source: Source,
-    /// Of the least certain part.
+    /// Confidence of its least certain part.
     pub confidence_pct: u8,
     /// GPU time of the kernel.
     pub total_ns: i64,
-    /// Its calls.
+    /// Number of calls.
     pub calls: usize,
-    /// Shapes and types of the op's inputs with what they took, most time first.
+    /// Shapes and types of the op's inputs with their GPU time, most time first.
     pub(super) inputs: Vec<Inputs>,
 }
 
-/// Calls of an op with inputs of one kind.
+/// Calls of an op with the same kind of inputs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Inputs {
     /// Shapes, as JSON.
@@ -51,27 +51,27 @@ pub(super) struct Inputs {
     pub types: StrId,
     /// GPU time of the kernel.
     pub total_ns: i64,
-    /// How often.
+    /// Number of calls.
     pub calls: usize,
 }
 
 impl SiteTotals {
-    /// The word of the contract.
+    /// The name used in the contract.
     pub fn source_name(&self) -> &'static str {
         mapping_source(self.source)
     }
 
-    /// How sure the place is, of 1.
+    /// Confidence in the place, 0 to 1.
     pub fn confidence(&self) -> f64 {
         f64::from(self.confidence_pct) / 100.0
     }
 
-    /// Why the op, module or line is not told.
+    /// Why the op, module or line is not known.
     pub fn why_unknown(&self) -> &'static str {
         match self.source {
             Source::None => "no launch of it is in the trace",
             Source::GraphLaunch => "replayed from a graph, and no capture trace or graph-off trace was given",
-            _ => "the launch lies in none that was recorded",
+            _ => "the launch is not inside any recorded op, module or line",
         }
     }
 }
@@ -94,11 +94,11 @@ impl Sites {
         *calls += 1;
     }
 
-    /// The sites with layers taken together, most time first; at least one.
+    /// The sites with layers merged, most time first; at least one.
     pub fn merged(self, context: &Run) -> Vec<SiteTotals> {
         let attribution = &context.attribution;
         let mut parts: Vec<(SiteId, (i64, usize))> = self.totals.into_iter().collect();
-        // Facts of which one is shown are those of the part with most time, whatever the map's order.
+        // Facts shown for only one part come from the part with the most time, whatever the map's order.
         parts.sort_by_key(|(site, (total, _))| (std::cmp::Reverse(*total), *site));
         let mut places: Map<(StrId, StrId, &str, Source), usize> = Map::default();
         let mut merged: Vec<(SiteTotals, Vec<StrId>)> = Vec::new();

@@ -1,4 +1,4 @@
-//! `profile_summary.md`: the triage for a person, on one page.
+//! `profile_summary.md`: the triage on one page, for people.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use model::classify::Category;
 use model::stages::Stage;
 use stats::percent;
 
-/// Kernels and opportunities on the page; the JSON files have all.
+/// Most kernels and opportunities on the page; the JSON files have all.
 const ROWS: usize = 15;
 
 /// The page, from a report of the triage and its metadata.
@@ -84,14 +84,14 @@ pub(super) fn summary(context: &Run, report: &Report, metadata: &Json) -> String
     text
 }
 
-/// How busy the GPU of each source was, from its first to its last piece of work.
+/// How busy the GPU of each source was, from its first work to its last.
 fn busy(context: &Run) -> Vec<String> {
     let mut spans: Map<u32, (i64, i64, i64)> = Map::default();
     for &row in &context.rows {
         let (start, end) = context.time(row);
         let process = context.place(row).and_then(|place| context.work.process(place).get());
         let source = process.map_or(u32::MAX, |process| context.trace.processes[process].source.0);
-        // Rows come in order of their starts, so what lies past the end so far is newly busy.
+        // Rows are sorted by start, so time past the latest end is newly busy.
         let (_, last, busy) = spans.entry(source).or_insert((start, start, 0));
         *busy += (end - start.max(*last)).max(0);
         *last = (*last).max(end);

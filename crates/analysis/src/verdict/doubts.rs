@@ -1,4 +1,4 @@
-//! What keeps a trace from being judged. Where there is a doubt the verdict names it and does not guess.
+//! Reasons not to judge a trace. If there is a doubt, the verdict names it instead of guessing.
 
 use report::Verdict;
 use trace::{Check, Status, Trace};
@@ -6,20 +6,20 @@ use trace::{Check, Status, Trace};
 use super::Parts;
 use crate::triage::{OneRun, OneRunError};
 
-/// Checks that leave nothing to judge by even where they only warn: rows of a whole kind may be gone.
+/// Checks that rule out a verdict even if they only warn: all rows of a kind may be missing.
 const INCOMPLETE: [&str; 1] = ["truncated"];
 
-/// What there was to judge by.
+/// The evidence for a verdict.
 pub(super) struct Ground<'a> {
     pub trace: &'a Trace,
-    /// The time of all GPUs; nothing where no GPU work is recorded.
+    /// The time of all GPUs; `None` if no GPU work is recorded.
     pub parts: Option<&'a Parts>,
-    /// Whether any GPU work is linked to the call that launched it; absent where no call was read.
+    /// Whether any GPU work is linked to the call that launched it; `None` if no calls were read.
     pub is_linked: Option<bool>,
 }
 
 impl Ground<'_> {
-    /// Adds what cannot be judged and why to a verdict, and takes out what would be a guess.
+    /// Adds to a verdict what cannot be judged and why, and removes what would be a guess.
     pub fn put_doubts_into(&self, verdict: &mut Verdict) {
         let checks = &self.trace.health.checks;
         let incomplete: Vec<String> = checks
@@ -54,7 +54,7 @@ impl Ground<'_> {
     }
 
     fn is_incomplete(&self, check: &Check) -> bool {
-        // Kernels that start before they are launched: no idle time can be told from what the host did.
+        // Kernels start before they are launched, so idle time cannot be matched with what the host did.
         let most = self.trace.kernels.len() as f64 / 2.0;
         let clocks_differ = check.id == "causality" && check.value.is_some_and(|early| early > most);
         check.status == Status::Warn && (INCOMPLETE.contains(&check.id) || clocks_differ)
@@ -66,7 +66,7 @@ impl Ground<'_> {
     }
 }
 
-/// Whether the inputs are several runs, which have no verdict in common.
+/// Whether the inputs are several runs, which cannot share a verdict.
 fn several_runs(trace: &Trace) -> Option<String> {
     if trace.sources.len() < 2 {
         return None;

@@ -1,7 +1,7 @@
 //! The verdict: what the run is, what bounds it, its largest cost and its largest gain, before any table.
 //!
-//! It follows from totals alone: the time of all GPUs is split into kernels, copies and communication that nothing hides,
-//! and idle time by cause. One part with at least half of the time, and twice as much as the next, bounds the run.
+//! It follows from totals: GPU time is split into kernels, exposed copies and communication, and idle time by
+//! cause. A part bounds the run if it has at least half of the time and twice as much as the next.
 
 mod doubts;
 mod words;
@@ -20,19 +20,19 @@ use model::lanes::{Bucket, lanes};
 use model::names;
 use stats::percent;
 
-/// A part bounds the run from this share of the time on, if it is `TIMES_NEXT` times the next.
+/// A part bounds the run if its share of the time is at least this, and `TIMES_NEXT` times the next.
 const BOUND_PCT: f64 = 50.0;
 const TIMES_NEXT: f64 = 2.0;
-/// Without recorded launches a run is GPU bound from this busy share on; below, nothing tells.
+/// Without recorded launches, a run with at least this busy share is GPU bound; below, it is unknown.
 const BUSY_PCT: f64 = 80.0;
 
-/// Time in which queued work does not start for no recorded reason, from which on a trace is not trusted.
+/// A trace is not trusted if queued work fails to start for no recorded reason for at least this share.
 const MISSING_PCT: f64 = 10.0;
 
-/// What the answer is for.
+/// Options of the verdict.
 #[derive(Clone, Debug, Default)]
 pub struct VerdictOptions {
-    /// The architecture wanted; [`TARGET_ARCH`] otherwise.
+    /// The target architecture; [`TARGET_ARCH`] if absent.
     pub target_arch: Option<String>,
 }
 
@@ -63,7 +63,7 @@ pub fn compute(
     doubts::Ground { trace: run.trace, parts: parts.as_ref(), is_linked }.put_doubts_into(&mut verdict);
     verdict.steps = (steps.count > 0).then_some(steps.count);
     verdict.step_ns = middle(steps.times);
-    // Where it is not known what bounds the run, it is not known what shortens it.
+    // If the bound is not known, it is not known what would shorten the run.
     let can_judge = verdict.bound_by.is_some();
     let best = findings.iter().filter(|finding| finding.gain_ceiling_ns.is_some_and(|gain| gain > 0));
     if let Some(best) = best.max_by_key(|finding| finding.gain_ceiling_ns).filter(|_| can_judge) {
@@ -74,14 +74,14 @@ pub fn compute(
     verdict
 }
 
-/// The verdict on a trace of which only the tables were read: what bounds it is told only where GPUs are busy.
+/// The verdict if only the tables of a trace were read: it only names a bound if the GPUs are busy.
 pub fn of_tables(trace: &Trace, classes: &Classes, options: &VerdictOptions) -> Verdict {
     let of_lanes = || crate::idle::without_causes(lanes(trace, classes));
     let (accounts, mut verdict) = rayon::join(of_lanes, || facts(trace, options));
     let total = accounts.gpus.iter().map(GpuAccount::total).sum();
     let (parts, cost) =
         rayon::join(|| Parts::of(&accounts), || largest_cost(trace, classes, &accounts, total));
-    // Nobody waits until the rows of the accounts are freed.
+    // Nobody has to wait until the rows of the accounts are freed.
     rayon::spawn(move || drop(accounts));
     if let Some(parts) = &parts {
         parts.put_into(&mut verdict);
@@ -93,7 +93,7 @@ pub fn of_tables(trace: &Trace, classes: &Classes, options: &VerdictOptions) -> 
     verdict
 }
 
-/// What the trace is of, and whether it can be trusted.
+/// The hardware of the trace, and whether the trace can be trusted.
 fn facts(trace: &Trace, options: &VerdictOptions) -> Verdict {
     let architecture = Architecture::of(trace);
     let target = options.target_arch.as_deref().unwrap_or(TARGET_ARCH);
@@ -108,7 +108,7 @@ fn facts(trace: &Trace, options: &VerdictOptions) -> Verdict {
     }
 }
 
-/// The product name of the GPUs that worked; nothing where there are several.
+/// The product name of the GPUs; `None` if there are several.
 fn product(trace: &Trace) -> Option<String> {
     let mut products: Vec<&str> = trace
         .agents
@@ -125,19 +125,19 @@ fn product(trace: &Trace) -> Option<String> {
     }
 }
 
-/// The time of all GPUs by what it went to.
+/// The time of all GPUs by what it was spent on.
 struct Parts {
     gpus: usize,
-    /// Kernels and copies.
+    /// Number of kernels and copies.
     pieces: usize,
     span: i64,
     total: i64,
     busy: i64,
     idle: i64,
-    /// Kernels, whatever else runs beside them.
+    /// Kernel time, whatever else runs in parallel.
     gpu: i64,
     by_bound: [(BoundBy, i64); 6],
-    /// Idle time that nothing explains.
+    /// Idle time without an explanation.
     unknown: i64,
 }
 
@@ -184,7 +184,7 @@ impl Parts {
         verdict.idle_ns = Some(self.idle);
     }
 
-    /// What bounds the run, time without recorded work left aside; nothing where too little is known.
+    /// What bounds the run, apart from time without recorded work; `None` if too little is known.
     fn bound_by(&self, is_linked: bool, missing: i64) -> Option<BoundBy> {
         // Gaps between kernels of a graph or a full queue are the GPU's own time.
         let own = self.total - self.unknown - self.by_bound.iter().map(|(_, ns)| ns).sum::<i64>();
@@ -201,7 +201,7 @@ impl Parts {
     }
 }
 
-/// The part that bounds a run: at least half of `total`, and twice as much as any other or as what is `unknown`.
+/// The part that bounds a run: at least half of `total`, and twice as much as any other part or `unknown`.
 pub fn bound_of(parts: &[(BoundBy, i64)], unknown: i64, total: i64) -> BoundBy {
     let Some(first) = parts.iter().max_by_key(|part| part.1) else { return BoundBy::Mixed };
     let others = parts.iter().filter(|part| part.0 != first.0).map(|part| part.1);
@@ -210,7 +210,7 @@ pub fn bound_of(parts: &[(BoundBy, i64)], unknown: i64, total: i64) -> BoundBy {
     if bounds { first.0 } else { BoundBy::Mixed }
 }
 
-/// Idle time of GPUs whose next work was launched long before: they did something that is not in the trace.
+/// Idle time although the next work was launched long before: the GPU did something that is not in the trace.
 fn missing(run: &Run, accounts: &IdleAccounts) -> i64 {
     let was_queued = |piece: &&Piece| {
         let was_launched = |call: usize| run.trace.regions.end[call] <= piece.start;
@@ -219,17 +219,17 @@ fn missing(run: &Run, accounts: &IdleAccounts) -> i64 {
     accounts.gpus.iter().flat_map(|gpu| &gpu.idle).filter(was_queued).map(Piece::length).sum()
 }
 
-/// What has most of the time: kernels of a category, copies, or a cause of idle time.
+/// What has the most time: kernels of a category, copies, or a cause of idle time.
 fn largest_cost(trace: &Trace, classes: &Classes, accounts: &IdleAccounts, total: i64) -> Option<Cost> {
     let mut costs: Map<String, i64> = Map::default();
-    // A kernel's name may be of several classes.
+    // One kernel name may have several classes.
     let mut by_class = vec![0i64; classes.len()];
     for row in accounts.gpus.iter().flat_map(|gpu| &gpu.rows) {
         if let Some(class) = classes.number(trace, row.row) {
             by_class[class] += row.work.end - row.work.start;
         }
     }
-    // Work of several streams runs at the same time; costs are shares of the time that GPUs are busy.
+    // Work on several streams overlaps; costs are scaled to the time that GPUs are busy.
     let work: i64 = by_class.iter().sum();
     let busy: i64 = accounts.gpus.iter().map(|gpu| gpu.busy).sum();
     let on_clock = |ns: i64| (i128::from(ns) * i128::from(busy) / i128::from(work.max(1))) as i64;
@@ -260,12 +260,12 @@ fn largest_cost(trace: &Trace, classes: &Classes, accounts: &IdleAccounts, total
     Some(Cost { what, ns, share_pct: percent(ns, total) })
 }
 
-/// How long steps take. Ranks run their steps side by side: each step is followed by the next of its own process.
+/// How long steps take. Ranks run steps in parallel: each step is followed by the next of its own process.
 struct StepTimes {
-    /// Steps of the process that has most.
+    /// Steps of the process with the most steps.
     count: usize,
-    /// From the start of each step's GPU work to that of the next, the last by its own length: a host that runs ahead says
-    /// nothing about how long a step takes. Steps without GPU work count by the host.
+    /// From the start of each step's GPU work to the start of the next, the last by its own length, because a
+    /// host that runs ahead does not show how long a step takes. Steps without GPU work use host times.
     times: Vec<i64>,
 }
 
@@ -282,7 +282,7 @@ impl StepTimes {
                 *work = (work.0.min(start), work.1.max(end));
             }
         }
-        // Steps of captures have no work of the run; where no step has any, the host's own steps count.
+        // Capture steps have no work of the run; if no step has any, the host's own steps count.
         let counts = |number: u32| process_of.is_empty() || process_of.contains_key(&number);
         let mut process = steps.iter().find_map(|step| process_of.get(&step.number)).copied();
         let mut by_process: Map<Option<ProcessId>, Vec<(u32, i64, i64)>> = Map::default();

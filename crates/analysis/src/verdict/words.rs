@@ -6,7 +6,7 @@ use crate::words::duration;
 use model::Run;
 use model::stages::Stage;
 
-/// `vLLM decode`; empty where neither is known.
+/// `vLLM decode`; empty if neither is known.
 pub(super) fn run(framework: Option<&str>, run: &Run) -> String {
     let mut present: Vec<Stage> = Vec::new();
     for &row in &run.rows {
@@ -32,10 +32,10 @@ pub(super) fn run(framework: Option<&str>, run: &Run) -> String {
         .join(" ")
 }
 
-/// Why a trace with that much time without recorded work is not to be trusted.
+/// Why a trace with this much time without recorded work cannot be trusted.
 pub(super) fn missing(ns: i64, share: f64) -> String {
     format!(
-        "for {} ({share:.0} % of the time) queued work does not start and nothing recorded tells why: the GPU did work \
+        "for {} ({share:.0} % of the time) queued work does not start for no recorded reason: the GPU did work \
          that is not in the trace, or the trace was put together from parts",
         duration(ns)
     )

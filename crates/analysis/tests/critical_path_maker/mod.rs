@@ -1,4 +1,4 @@
-//! Traces made by hand, and what `critical-path` says of them.
+//! Hand-made traces, and their `critical-path` results.
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
 use std::sync::LazyLock;
@@ -12,7 +12,7 @@ use trace::{
     Source, Stream, StreamId, Sync, Thread, ThreadId, Trace,
 };
 
-/// A trace in the making.
+/// A trace under construction.
 pub struct Maker {
     pub trace: Trace,
     correlation: i64,
@@ -53,7 +53,7 @@ impl Maker {
         stream
     }
 
-    /// A runtime call; gives its correlation id.
+    /// A runtime call; returns its correlation id.
     pub fn call(&mut self, thread: ThreadId, name: &str, start: i64, end: i64) -> i64 {
         self.correlation += 1;
         let process = self.trace.threads[thread.0 as usize].process;
@@ -71,7 +71,7 @@ impl Maker {
         self.correlation
     }
 
-    /// A host region that is no call.
+    /// A host region that is not a call.
     pub fn op(&mut self, thread: ThreadId, name: &str, start: i64, end: i64) {
         let correlation = self.call(thread, name, start, end);
         let last = self.trace.regions.len() - 1;
@@ -124,7 +124,7 @@ impl Maker {
         });
     }
 
-    /// What a call says of its stream and event.
+    /// The stream and event recorded for a call.
     pub fn sync(
         &mut self,
         thread: ThreadId,
@@ -156,7 +156,7 @@ impl Maker {
         self.collective_of(kernel, Some(sequence));
     }
 
-    /// A collective that may have no number in its group.
+    /// A collective, with or without a sequence number in its group.
     pub fn collective_of(&mut self, kernel: usize, sequence: Option<i64>) {
         let group = self.trace.strings.intern("world");
         let operation = self.trace.strings.intern("allreduce");
@@ -179,13 +179,13 @@ impl Maker {
     }
 }
 
-/// The built-in rules, made once.
+/// The built-in rules, created once.
 pub fn classifier() -> &'static Classifier {
     static CLASSIFIER: LazyLock<Classifier> = LazyLock::new(Classifier::builtin);
     &CLASSIFIER
 }
 
-/// A path, and the report that a user gets of it.
+/// A path, and its report as the user sees it.
 #[derive(Debug)]
 pub struct Shown {
     pub report: Report,
@@ -198,7 +198,7 @@ pub fn show(trace: &Trace, options: &CriticalPathOptions) -> Result<Shown, Criti
     Ok(Shown { report: present(trace, &path, false), steps: path.steps })
 }
 
-/// The path with questions.
+/// The path with what-if questions.
 pub fn path_of(trace: &Trace, what_if: &[&str]) -> Shown {
     let what_if = what_if.iter().map(|text| text.parse().unwrap()).collect();
     let options = CriticalPathOptions { what_if, ..CriticalPathOptions::default() };
@@ -249,8 +249,8 @@ pub fn predicted(found: &Shown, question: usize) -> i64 {
     int(table(&found.report, "what_if"), question, "predicted_span_ns")
 }
 
-/// What holds of every report: segments follow each other without a gap, bounds and places add up to the span, slack is
-/// never negative, and zero for whatever is on the path.
+/// Properties of every report: segments have no gaps, bounds and places add up to the span, and slack is
+/// never negative and is zero for everything on the path.
 pub fn check(report: &Report) {
     let path = table(report, "path");
     let mut until = None;

@@ -1,4 +1,4 @@
-//! Makes traces out of the samples of the catalogue.
+//! Builds traces from the samples of the catalogue.
 
 #![allow(dead_code, reason = "every test file uses another part")]
 
@@ -12,7 +12,7 @@ use trace::{
     Graph, Kernel, Metadata, Process, ProcessId, Region, Source, SourceId, StreamId, Thread, ThreadId, Trace,
 };
 
-/// The catalogue as it is written.
+/// The catalogue as text.
 pub const CATALOGUE: &str = include_str!("../../rules/fusions.toml");
 
 /// A kernel of the catalogue's examples.
@@ -25,7 +25,7 @@ pub struct Sample {
     pub module: String,
 }
 
-/// Main work that no fusion knows.
+/// Main work that is part of no fusion.
 pub fn separator() -> Sample {
     Sample { kernel: "igemm_fwd_gtcx2_nhwc_bf16_bx0_ex1_bt32x2".into(), ..Sample::default() }
 }
@@ -36,7 +36,7 @@ pub fn samples() -> BTreeMap<String, Sample> {
     table["sample"].clone().try_into().unwrap()
 }
 
-/// A torch-like trace, built kernel by kernel: frames, module, op and launch around each.
+/// A torch-like trace, built kernel by kernel: with frames, module, op and launch around each.
 pub struct Maker {
     pub trace: Trace,
     frame: String,
@@ -45,7 +45,7 @@ pub struct Maker {
 }
 
 impl Maker {
-    /// Of a program of that framework; of none when it is empty.
+    /// A trace of a program in that framework; of no framework if empty.
     pub fn new(framework: &str) -> Self {
         let mut trace = Trace::default();
         let source = trace.add_source(Source::named("run.json", "torch"));
@@ -60,21 +60,21 @@ impl Maker {
         Self { trace, frame: frame.into(), host: 0, correlation: 0 }
     }
 
-    /// Says that the GPUs are NVIDIA's.
+    /// Sets the GPUs to NVIDIA's.
     pub fn cuda(&mut self) {
         let key = self.trace.strings.intern("cuda_runtime_version");
         let value = self.trace.strings.intern("12080");
         self.trace.metadata.push(Metadata { source: SourceId(0), key, value });
     }
 
-    /// Says how many ranks there are.
+    /// Sets the number of ranks.
     pub fn ranks(&mut self, count: u32) {
         let key = self.trace.strings.intern("distributedInfo");
         let value = self.trace.strings.intern(&format!(r#"{{"world_size": {count}}}"#));
         self.trace.metadata.push(Metadata { source: SourceId(0), key, value });
     }
 
-    /// An annotation of the host's.
+    /// A host annotation.
     pub fn annotation(&mut self, name: &str, start: i64, end: i64) {
         self.region("user_annotation", name, start, end, 0);
     }
@@ -94,7 +94,7 @@ impl Maker {
         });
     }
 
-    /// A kernel on a stream; its host side lies before all GPU work.
+    /// A kernel on a stream; its host side comes before all GPU work.
     pub fn kernel(&mut self, sample: &Sample, stream: u32, start: i64, end: i64) {
         let at = self.host;
         self.host += 100;
@@ -124,12 +124,12 @@ impl Maker {
         });
     }
 
-    /// What can be fused in it, whatever its share.
+    /// What can be fused in the trace, whatever its share.
     pub fn fuse(self) -> (Trace, Fuse) {
         self.fuse_with(FusionCatalogue::built_in())
     }
 
-    /// The same by another catalogue.
+    /// What can be fused according to another catalogue.
     pub fn fuse_with(mut self, catalogue: &FusionCatalogue) -> (Trace, Fuse) {
         self.trace.finish();
         let context = Run::new(&self.trace, None, &Classifier::builtin(), 0.0).unwrap();

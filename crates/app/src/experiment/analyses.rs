@@ -1,4 +1,4 @@
-//! What the analyses say of attached traces, as the JSON that they print.
+//! What the analyses say about attached traces, as the JSON that they print.
 
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ type NamedFile = (String, Vec<u8>);
 
 type Analysis = fn(Vec<PathBuf>, &dyn Observer) -> Result<Report, Failure>;
 
-/// The file of each analysis, and how it is asked.
+/// The file of each analysis, and how to run it.
 const ANALYSES: &[(&str, Analysis)] = &[
     ("summary.json", |paths, observer| {
         crate::summary(&SummaryRequest { input: Input::of(paths), ..Default::default() }, observer)
@@ -59,12 +59,12 @@ const ANALYSES: &[(&str, Analysis)] = &[
             false => Err(Failure::input("the trace has no counters")),
         }
     }),
-    // What a trial's page draws and no other analysis has.
+    // What a trial's page draws and no other analysis provides.
     ("report.json", |paths, observer| crate::report::charts(&Input::of(paths), observer)),
 ];
 
-/// Analyses that judge by which arguments and links a trace has: of a trace that was read with more they find more than
-/// their command does.
+/// Analyses whose findings depend on which arguments and links a trace has: on a trace that was read with
+/// more, they find more than their command does.
 const ANEW: [&str; 2] = ["explain.json", "triage.json"];
 
 /// A report as a command prints it.
@@ -73,7 +73,7 @@ pub fn json(mut report: Report, observer: &dyn Observer) -> Vec<u8> {
     render::json(&report, env!("CARGO_PKG_VERSION")).into_bytes()
 }
 
-/// The files of all analyses that the traces allow, and why the others are missing. Those in `there` are not made.
+/// The files of all analyses that the traces allow, and why the others are missing. Skips those in `there`.
 pub fn of_traces(
     traces: &[PathBuf],
     there: &[String],
@@ -83,7 +83,7 @@ pub fn of_traces(
     once::reading_once(traces, needs(), all).0
 }
 
-/// What the analyses together ask of a trace.
+/// What all analyses together need from a trace.
 fn needs() -> Needs {
     let keys = |needs: Needs| match needs.args {
         ArgNeeds::Keys(keys) => keys,
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
     use crate::Silent;
 
-    /// The files of one reading are those that each command prints by itself.
+    /// The files of one reading equal what each command prints alone.
     #[test]
     fn one_reading_says_what_each_command_says() {
         let traces = [

@@ -5,7 +5,7 @@ use std::io::{self, Cursor, Read};
 use std::path::PathBuf;
 
 const BLOCK: u64 = 512;
-/// Longest name in a plain header; longer ones have an entry of their own.
+/// Longest name in a plain header; longer ones have a separate entry.
 const MOST_NAME: usize = 100;
 
 /// A file of the archive.
@@ -27,7 +27,7 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// Of these files.
+    /// An archive of these files.
     pub fn of(entries: Vec<Entry>) -> Self {
         Self { entries: entries.into_iter(), part: Box::new(io::empty()), left: 0, ended: false }
     }
@@ -66,10 +66,7 @@ impl Read for Archive {
                 return Ok(read);
             }
             if self.left > 0 {
-                return Err(io::Error::new(
-                    io::ErrorKind::UnexpectedEof,
-                    "a stored file is shorter than it was",
-                ));
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a stored file was truncated"));
             }
             if !self.next()? {
                 return Ok(0);
@@ -78,7 +75,7 @@ impl Read for Archive {
     }
 }
 
-/// The header of a file, after one with its name where that is long.
+/// The header of a file, preceded by an entry with its name if that is long.
 fn headers(name: &str, bytes: u64) -> Vec<u8> {
     if name.len() <= MOST_NAME {
         return header(name.as_bytes(), bytes, b'0');
@@ -116,7 +113,7 @@ fn header(name: &[u8], bytes: u64, kind: u8) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// `tar` of the system is the judge of the form.
+    /// Checked with the system's `tar`.
     #[test]
     fn tar_unpacks_what_was_packed() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -18,9 +18,9 @@ const MOST_JSON_BYTES: u64 = 1 << 30;
 pub struct AttachRequest {
     /// The store.
     pub place: StoreLocation,
-    /// The experiment; it must be there.
+    /// The experiment; it must exist.
     pub experiment: String,
-    /// The trial; made where it is new.
+    /// The trial; created if new.
     pub trial: String,
     /// Files and folders.
     pub paths: Vec<PathBuf>,
@@ -28,18 +28,18 @@ pub struct AttachRequest {
     pub branch: Option<String>,
     /// What it ran on.
     pub testbed: Option<String>,
-    /// Figures that were told.
+    /// Metrics given by the user.
     pub metrics: Vec<Metric>,
     /// Whether other files of the same name are replaced.
     pub replace: bool,
-    /// Whether traces are stored without what analyses say of them.
+    /// Whether to store traces without running analyses on them.
     pub without_analyses: bool,
 }
 
 /// Attaches, all of it or nothing.
 pub fn attach(request: &AttachRequest, observer: &dyn Observer) -> Result<Report, Failure> {
     let mut store = request.place.open()?;
-    // Said before traces are analysed.
+    // Fails before traces are analysed.
     store.experiment(&request.experiment)?;
     let mut files = Vec::new();
     for path in &request.paths {
@@ -78,7 +78,7 @@ pub(super) fn attach_all(
     Ok(report(vec![present::attached(&attached, &trial), present::metrics(&trial.row.metrics)], notes))
 }
 
-/// Files that were checked, and what they tell.
+/// Files that were checked, and what was read from them.
 #[derive(Default)]
 pub(super) struct Prepared {
     artifacts: Vec<NewArtifact>,
@@ -89,7 +89,7 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    /// Adds a file, after a check where its form is known.
+    /// Adds a file, checked if its format is known.
     pub fn add_file(&mut self, name: &str, path: &Path) -> Result<(), Failure> {
         let small = std::fs::metadata(path).is_ok_and(|facts| facts.len() <= MOST_JSON_BYTES);
         if known::is_known(name) && small {
@@ -100,7 +100,7 @@ impl Prepared {
         Ok(())
     }
 
-    /// Adds a file by its bytes, after a check where its form is known.
+    /// Adds a file by its bytes, checked if its format is known.
     pub fn add_bytes(&mut self, name: &str, bytes: Vec<u8>) -> Result<(), Failure> {
         let checked = known::check(name, &bytes)?;
         if let Some((_, document)) = &checked {
@@ -127,7 +127,7 @@ impl Prepared {
         Ok(())
     }
 
-    /// Adds a file that was made from another one, unless the trial comes with it.
+    /// Adds a file that was made from another one, unless the trial has its own.
     fn add_made(&mut self, name: &str, bytes: Vec<u8>) -> Result<(), Failure> {
         match self.artifacts.iter().any(|artifact| artifact.path == name) {
             true => Ok(()),
@@ -136,12 +136,12 @@ impl Prepared {
     }
 
     fn push(&mut self, name: &str, content: Content, schema: Option<&str>) {
-        // What comes with the trial stands instead of what was made here.
+        // A file that comes with the trial replaces one that was made here.
         self.artifacts.retain(|artifact| artifact.path != name);
         self.artifacts.push(NewArtifact { path: name.into(), content, schema: schema.map(Into::into) });
     }
 
-    /// Adds what analyses say of the traces among the files.
+    /// Adds the results of analyses on the traces among the files.
     fn analyse(&mut self, files: &[(String, PathBuf)], observer: &dyn Observer) -> Result<(), Failure> {
         let is_trace =
             |(name, path): &&(String, PathBuf)| !known::is_known(name) && ingest::detect(path).is_ok();
@@ -158,7 +158,7 @@ impl Prepared {
         Ok(())
     }
 
-    /// All of it as an attachment without a name.
+    /// Everything as an attachment without a name.
     pub fn attachment(&self) -> Attachment {
         Attachment {
             artifacts: self.artifacts.clone(),

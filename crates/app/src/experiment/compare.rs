@@ -55,7 +55,7 @@ pub fn compare_trials(store: &mut Store, name: &str, base: &str, candidate: &str
         Ok((table, chart)) => {
             compared.tables.push(table);
             compared.charts.extend(chart);
-            compared.notes.push("kernels are of one run each, so noise is part of their changes".into());
+            compared.notes.push("kernel times come from one run each, so their changes include noise".into());
         }
         Err(why) => compared.notes.push(format!("no kernels to compare: {why}").into()),
     }
@@ -91,7 +91,8 @@ fn comparability(fields: &[Field]) -> Table {
     table
 }
 
-/// `better` or `worse` where the intervals tell, `unclear` where they meet; without intervals only the direction is known.
+/// `better` or `worse` if the intervals are apart, `unclear` if they overlap; without intervals, by direction
+/// alone.
 fn direction(base: &Metric, candidate: &Metric) -> &'static str {
     let apart = match (base.low, base.high, candidate.low, candidate.high) {
         (Some(a), Some(b), Some(c), Some(d)) => b < c || d < a,

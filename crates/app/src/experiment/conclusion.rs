@@ -5,7 +5,7 @@ use store::Conclusion;
 
 use super::known;
 
-/// What an artifact concludes; nothing where it concludes nothing.
+/// What an artifact concludes; `None` if it concludes nothing.
 pub fn of_artifact(path: &str, document: &Value) -> Option<Conclusion> {
     let text = |at: &str| document.pointer(at).and_then(Value::as_str).map(String::from);
     let found = if known::file_name(path) == formats::run::PROFILE_METADATA_FILE {

@@ -16,7 +16,7 @@ const FILE: &str = "summary.json";
 const NAME: &str = "kernel_changes";
 /// Larger artifacts are not read for this.
 const MOST_BYTES: i64 = 256 << 20;
-/// Kernels with a step of their own in the chart.
+/// Kernels with a separate step in the chart.
 const STEPS: usize = 8;
 
 /// Calls and time of a kernel.
@@ -87,7 +87,7 @@ fn waterfall(before: i64, after: i64, changes: &[(&str, i64)]) -> Option<Chart> 
         total,
         tip: String::new(),
     };
-    // Cut to the width of a chart, whole names of library kernels look all the same.
+    // Cut to the width of a chart, whole names of library kernels all look the same.
     let kernel = |name: &str, change: i64| Step {
         tip: format!("{name}: {}", show(&Value::Int(change), Unit::Ns)),
         ..step(&display_name(name), change, false)

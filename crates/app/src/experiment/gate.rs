@@ -1,4 +1,4 @@
-//! Alerts, what people say of them, limits, and the gate of a continuous integration.
+//! Alerts, what people say about them, limits, and the gate for CI.
 
 use report::Report;
 use store::{Judgement, Limit, SeriesKey, Verdict};
@@ -58,7 +58,7 @@ pub fn alerts(place: &StoreLocation, name: &str) -> Result<Report, Failure> {
     Ok(report(vec![present::alerts(&alerts)], notes.into_iter().collect()))
 }
 
-/// Says that the alerts that begin with a trial are known.
+/// Marks the alerts that begin with a trial as known.
 pub fn acknowledge(
     place: &StoreLocation,
     name: &str,
@@ -70,7 +70,7 @@ pub fn acknowledge(
     alerts(place, name)
 }
 
-/// Suppresses the alerts of a metric for a reason; without one they are wanted again.
+/// Suppresses the alerts of a metric for a reason; without a reason, enables them again.
 pub fn suppress(
     place: &StoreLocation,
     name: &str,
@@ -81,7 +81,7 @@ pub fn suppress(
     alerts(place, name)
 }
 
-/// Sets the bounds of a metric, or takes them away.
+/// Sets the bounds of a metric, or removes them.
 pub fn set_limit(place: &StoreLocation, name: &str, limit: &Limit) -> Result<Report, Failure> {
     let mut store = place.open()?;
     store.set_limit(name, limit)?;

@@ -1,11 +1,11 @@
-//! Which parameters of a tuning matter, as an artifact of its own that pages show as it is.
+//! Which parameters of a tuning matter, as a separate artifact that pages show as is.
 
 use serde_json::{Value, json};
 
 /// The artifact.
 pub const FILE: &str = "importance.json";
 
-/// Made of the result of a search; nothing where it has no importance.
+/// The artifact for the result of a search; `None` if it has no importance.
 pub fn of_search(document: &Value) -> Option<Value> {
     let rows = document.pointer("/tables/parameters")?.as_array()?;
     if rows.is_empty() {
@@ -25,7 +25,8 @@ pub fn of_search(document: &Value) -> Option<Value> {
             })
         })
         .collect();
-    // The shares are of predictions: without a model that predicts well they mean little, so its quality goes with them.
+    // The shares come from predictions: they mean little without a good model, so its quality is stored with
+    // them.
     Some(json!({
         "schema": 1,
         "tables": { "importance": parameters },

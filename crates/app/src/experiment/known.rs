@@ -1,4 +1,4 @@
-//! Files whose form is known: their names and the shipped schemas that they must fit.
+//! Files with a known format: their names and the shipped schemas that they must fit.
 
 use formats::json_schema;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::failure::Failure;
 
 /// File, name of its schema, the schema.
-type Known = (&'static str, &'static str, &'static str);
+type KnownArtifact = (&'static str, &'static str, &'static str);
 
 macro_rules! known {
     ($($file:literal $schema:literal,)*) => {
@@ -15,7 +15,7 @@ macro_rules! known {
 }
 
 /// Artifacts of the contract, and what analyses print as JSON.
-const KNOWN: &[Known] = known! {
+const KNOWN: &[KnownArtifact] = known! {
     "profile_metadata.json" "profile_metadata.json",
     "kernel_table.json" "kernel_table.json",
     "overlap_opportunities.json" "overlap_opportunities.json",
@@ -49,7 +49,7 @@ pub fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// The document in a file whose form is known, with the name of its schema; nothing for any other file.
+/// The document in a file whose format is known, with the name of its schema; `None` for any other file.
 pub fn check(path: &str, bytes: &[u8]) -> Result<Option<(&'static str, Value)>, Failure> {
     let name = file_name(path);
     let Some((_, schema, text)) = KNOWN.iter().find(|(file, ..)| *file == name) else { return Ok(None) };
@@ -66,7 +66,7 @@ pub fn check(path: &str, bytes: &[u8]) -> Result<Option<(&'static str, Value)>, 
     Err(wrong(why).with_help(format!("it must fit schemas/{schema}").as_str()))
 }
 
-/// Whether a file's form is known.
+/// Whether a file's format is known.
 pub fn is_known(path: &str) -> bool {
     KNOWN.iter().any(|(file, ..)| *file == file_name(path))
 }

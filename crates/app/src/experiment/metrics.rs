@@ -1,4 +1,4 @@
-//! Metrics of a trial: told in words, in a file, or taken from what analyses print.
+//! Metrics of a trial: given as text, in a file, or taken from what analyses print.
 
 use std::sync::LazyLock;
 
@@ -18,18 +18,18 @@ struct MetricSource {
     value: String,
     #[serde(default)]
     unit: String,
-    /// What turns the figure into `unit`.
+    /// Converts the figure to `unit`.
     #[serde(default = "one")]
     factor: f64,
     #[serde(default)]
     higher_is_better: bool,
-    /// Place of [low, high], in the unit of `value` after `interval_factor`.
+    /// Path of [low, high], in the unit of `value` after `interval_factor`.
     interval: Option<String>,
     #[serde(default = "one")]
     interval_factor: f64,
-    /// A place; where a number stands there, this metric is not taken.
+    /// If there is a number at this path, this metric is not taken.
     unless: Option<String>,
-    /// A place and its text that says that more is better.
+    /// A path, and the text there which says that more is better.
     higher_if: Option<(String, String)>,
 }
 
@@ -63,7 +63,8 @@ pub fn of_artifact(path: &str, document: &Value) -> Result<Vec<Metric>, Failure>
             let bound = number(&format!("{}/{end}", place.interval.as_deref()?))? * place.interval_factor;
             Some(bound)
         };
-        // An interval that does not hold its value was rounded or is of something else: better none than a wrong one.
+        // An interval that does not contain its value was rounded or belongs to something else: better none
+        // than a wrong one.
         let interval = bound("0").zip(bound("1")).filter(|(low, high)| *low <= value && value <= *high);
         let higher = place
             .higher_if
@@ -106,7 +107,7 @@ fn number(text: &str) -> Option<(f64, &str)> {
     let text = text.trim_start();
     let mut ends = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect::<Vec<_>>();
     ends.reverse();
-    // The longest that is a number.
+    // The longest prefix that is a number.
     ends.into_iter().find_map(|end| {
         let digits = text[..end].ends_with(|c: char| c.is_ascii_digit() || c == '.');
         Some((text[..end].parse::<f64>().ok().filter(|value| digits && value.is_finite())?, &text[end..]))

@@ -37,7 +37,7 @@ pub use self::target::Target;
 pub use self::watch::{Watch, Watched};
 pub use store::{Limit, Metric, SeriesKey};
 
-/// The name that reports give themselves.
+/// The command name in reports.
 const COMMAND: &str = "experiment";
 
 /// Where the store is.
@@ -45,7 +45,7 @@ const COMMAND: &str = "experiment";
 pub struct StoreLocation {
     /// A file, or `postgres://…` [default: in the user's data].
     pub database: Option<String>,
-    /// The folder of artifact files [default: beside the database].
+    /// The folder of artifact files [default: next to the database].
     pub artifacts: Option<PathBuf>,
 }
 
@@ -58,11 +58,11 @@ impl StoreLocation {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let help = match &error {
-            StoreError::NoExperiment(_) => Some("list the experiments, or make a new one"),
+            StoreError::NoExperiment(_) => Some("list the experiments, or create a new one"),
             StoreError::NoTrial(..) => Some("show the experiment to see its trials"),
             StoreError::Exists(_) => Some("attach trials to it, or choose another name"),
             StoreError::Removed(_) => Some("restore it, or collect the garbage to free its name"),
-            StoreError::Differs { .. } => Some("choose another trial, or ask to replace what is there"),
+            StoreError::Differs { .. } => Some("choose another trial, or ask to replace the existing one"),
             StoreError::Newer { .. } => Some("use a newer rocm-perf"),
             StoreError::NoAlert(_) => Some("list the alerts: they are named by their first bad trial"),
             _ => None,
@@ -91,7 +91,7 @@ pub fn new_experiment(place: &StoreLocation, name: &str, description: &str) -> R
     Ok(report(vec![present::experiments(&[store.experiment(name)?])], Vec::new()))
 }
 
-/// All experiments, or those that were removed, with a tag where one is named.
+/// All experiments or the removed ones, optionally only those with a tag.
 pub fn list(place: &StoreLocation, removed: bool, tag: Option<&str>) -> Result<Report, Failure> {
     let mut rows = place.open()?.experiments(removed)?;
     rows.retain(|row| tag.is_none_or(|tag| row.tags.iter().any(|has| has == tag)));
@@ -129,7 +129,7 @@ pub fn tag(
     Ok(report(vec![present::tags(&tags)], Vec::new()))
 }
 
-/// Writes a note, with an address where one belongs to it.
+/// Writes a note, optionally with an address.
 pub fn note(
     place: &StoreLocation,
     name: &str,
@@ -159,7 +159,7 @@ pub fn restore(place: &StoreLocation, name: &str, trial: Option<&str>) -> Result
     show(place, name, trial)
 }
 
-/// Deletes what was removed, and files that nothing names.
+/// Deletes what was removed, and files that nothing refers to.
 pub fn collect_garbage(place: &StoreLocation) -> Result<Report, Failure> {
     Ok(report(vec![present::collected(&place.open()?.collect()?)], Vec::new()))
 }
@@ -174,7 +174,7 @@ pub fn export(place: &StoreLocation, name: &str, folder: &Path) -> Result<Report
     Ok(report(vec![present::exported(&shown, bundle.trials.len(), artifacts, steps.len())], Vec::new()))
 }
 
-/// Takes an exported experiment, under another name where one is given.
+/// Imports an exported experiment, optionally under another name.
 pub fn import(place: &StoreLocation, folder: &Path, name: Option<&str>) -> Result<Report, Failure> {
     let mut store = place.open()?;
     let (name, attached) = store.import(folder, name)?;

@@ -1,4 +1,4 @@
-//! Tables of what a store holds. What is missing is shown as missing.
+//! Tables of what a store holds. Missing values are shown as missing.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -24,7 +24,7 @@ fn time(ns: i64) -> Value {
 }
 
 fn told(text: &str) -> Value {
-    if text.is_empty() { Value::absent("not told") } else { Value::from(text) }
+    if text.is_empty() { Value::absent("unknown") } else { Value::from(text) }
 }
 
 fn number(value: Option<f64>, why: &str) -> Value {
@@ -89,7 +89,7 @@ fn figure(metric: &Metric) -> String {
     format!("{} {}{unit}", metric.name, shown(metric.value))
 }
 
-/// A number with four digits that mean something.
+/// A number with four significant digits.
 fn shown(value: f64) -> String {
     let digits = value.abs().max(1e-9).log10().floor();
     let decimals = (3.0 - digits).clamp(0.0, 12.0) as usize;
@@ -109,7 +109,7 @@ pub fn metrics(metrics: &[Metric]) -> Table {
     ];
     let mut table = Table::new("metrics", "Metrics", columns);
     for metric in metrics {
-        let why = "it was told without an interval";
+        let why = "it was reported without an interval";
         table.push(vec![
             Value::from(metric.name.as_str()),
             Value::Float(metric.value),
@@ -122,7 +122,7 @@ pub fn metrics(metrics: &[Metric]) -> Table {
     table
 }
 
-/// Series with their first and last value and their changes.
+/// Series with their first and last values and their changes.
 pub fn series(series: &[Series]) -> Table {
     let columns = vec![
         Column::text("metric"),
@@ -158,7 +158,7 @@ pub fn series(series: &[Series]) -> Table {
     table
 }
 
-/// All tables of a trial.
+/// The tables of a trial.
 pub fn trial(trial: &Trial) -> Vec<Table> {
     let columns = vec![
         Column::text("artifact"),
@@ -193,7 +193,7 @@ pub fn trial(trial: &Trial) -> Vec<Table> {
     tables
 }
 
-/// What the contract wants and a trial does not have.
+/// What the contract requires and a trial does not have.
 pub fn missing(trial: &Trial) -> Vec<String> {
     let has = |name: &str| trial.artifacts.iter().any(|there| super::known::file_name(&there.path) == name);
     let missing: Vec<&str> = REQUIRED.into_iter().filter(|name| !has(name)).collect();
@@ -203,7 +203,7 @@ pub fn missing(trial: &Trial) -> Vec<String> {
     }
 }
 
-/// Notes and links, where there are any.
+/// Notes and links, if there are any.
 pub fn remarks(notes: &[Note], links: &[Link]) -> Vec<Table> {
     let mut noted = Table::new("notes", "Notes", vec![Column::text("created"), Column::text("text")]);
     for note in notes {
@@ -293,7 +293,7 @@ pub fn pushed(pushed: &[Pushed]) -> Table {
     let mut table = Table::new("pushed", "Sent", columns);
     for one in pushed {
         let status = match (one.is_new, one.added) {
-            (None, _) => Value::absent("the server does not say"),
+            (None, _) => Value::absent("the server does not report it"),
             (Some(true), _) => Value::from("new"),
             (Some(false), 0) => Value::from("unchanged"),
             (Some(false), _) => Value::from("changed"),
@@ -309,7 +309,7 @@ pub fn pushed(pushed: &[Pushed]) -> Table {
     table
 }
 
-/// Changes for the worse.
+/// Regressions.
 pub fn alerts(alerts: &[Alert]) -> Table {
     let columns = vec![
         Column::text("metric"),

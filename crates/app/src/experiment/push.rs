@@ -1,4 +1,4 @@
-//! Sends trials to a server that keeps experiments of many machines.
+//! Sends trials to a server that keeps the experiments of many machines.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,17 +13,17 @@ use super::{StoreLocation, present, report};
 use crate::failure::Failure;
 use crate::observer::Observer;
 
-/// The file of the archive that holds facts instead of being an artifact.
+/// The file of the archive that holds facts; it is not an artifact.
 const FACTS: &str = "trial.json";
 
-/// What to send where.
+/// Which trials to send, and to which server.
 #[derive(Clone, Debug, Default)]
 pub struct PushRequest {
     /// The store.
     pub place: StoreLocation,
     /// The server: `https://perf.example.org`
     pub url: String,
-    /// The experiment, here and there.
+    /// The experiment, same name here and there.
     pub experiment: String,
     /// Trials [default: all].
     pub trials: Vec<String>,
@@ -31,13 +31,13 @@ pub struct PushRequest {
     pub token: Option<String>,
     /// Certificates to trust [default: the system's].
     pub certificates: Option<PathBuf>,
-    /// Whether other files of the same name are replaced there.
+    /// Whether to replace other files of the same name on the server.
     pub replace: bool,
-    /// How often to try again.
+    /// Maximum retries.
     pub retries: u32,
 }
 
-/// The outcome for a trial.
+/// The outcome for one trial.
 pub struct Pushed {
     pub trial: String,
     pub is_new: Option<bool>,
@@ -46,7 +46,7 @@ pub struct Pushed {
     pub bytes: u64,
 }
 
-/// Sends trials, one after the other. A trial arrives whole or not at all, and a second time changes nothing.
+/// Sends trials, one after the other. A trial arrives whole or not at all; sending it again changes nothing.
 pub fn push(request: &PushRequest, observer: &dyn Observer) -> Result<Report, Failure> {
     let mut store = request.place.open()?;
     let names = match &request.trials[..] {
@@ -137,7 +137,7 @@ fn failure(error: UploadError) -> Failure {
             Some("put a token with the role `write` into a file or the environment")
         }
         UploadError::Refused { status: 409, .. } => {
-            Some("choose another trial, or ask to replace what is there")
+            Some("choose another trial, or ask to replace the existing one")
         }
         UploadError::Unreachable { .. } => {
             Some("check the address; what was sent already stays, so push again")

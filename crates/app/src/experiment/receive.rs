@@ -11,19 +11,19 @@ use crate::failure::Failure;
 /// What was received.
 #[derive(Clone, Debug, Default)]
 pub struct Received {
-    /// The experiment; made where it is new.
+    /// The experiment; created if new.
     pub experiment: String,
-    /// The trial; made where it is new.
+    /// The trial; created if new.
     pub trial: String,
-    /// The files, with the names that they have in the trial.
+    /// The files, under their names in the trial.
     pub folder: PathBuf,
     /// Branch of the code.
     pub branch: Option<String>,
     /// What it ran on.
     pub testbed: Option<String>,
-    /// Figures that were told.
+    /// Metrics that were sent along.
     pub metrics: Vec<Metric>,
-    /// Fields of the profile's metadata; those of its file win.
+    /// Fields of the profile's metadata; its file takes precedence.
     pub metadata: Map<String, Value>,
     /// Tags to add.
     pub tags: Vec<String>,
@@ -38,13 +38,13 @@ pub struct Received {
 /// Why nothing was attached.
 #[derive(Debug)]
 pub enum Refused {
-    /// A file is not as it should be.
+    /// A file is invalid.
     File(Failure),
-    /// The store says no.
+    /// The store refused.
     Store(StoreError),
 }
 
-/// Checks the files and attaches all of them or none; where none, no experiment is made either.
+/// Checks the files and attaches all of them or none; if none, no experiment is created either.
 pub fn receive(store: &mut Store, received: &Received) -> Result<Attached, Refused> {
     let mut files = Vec::new();
     attach::find(&received.folder, &mut files).map_err(Refused::File)?;

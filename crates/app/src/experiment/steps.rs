@@ -1,5 +1,5 @@
-//! Optimisation steps as JSON lines, for training and evaluating agents: what was known, what it pointed to, what was done
-//! and what that measurably changed. Secrets are taken out.
+//! Optimisation steps as JSON lines, for training and evaluating agents: what was known, what it suggested,
+//! what was done and what measurably changed. Secrets are removed.
 
 use formats::secrets::redact_json;
 use serde_json::{Map, Value, json};
@@ -22,8 +22,8 @@ pub fn lines(steps: &[Value]) -> String {
     steps.iter().map(|step| format!("{step}\n")).collect()
 }
 
-/// The steps of an experiment: each candidate of `optimize`, each configuration of `autotune`, and each trial after another
-/// one of its testbed.
+/// The steps of an experiment: each candidate of `optimize`, each configuration of `autotune`, and each trial
+/// that follows another one of its testbed.
 pub fn steps(store: &mut Store, experiment: &str) -> Result<Vec<Value>, Failure> {
     let mut steps: Vec<Value> = Vec::new();
     let mut before: Vec<Trial> = Vec::new();
@@ -88,7 +88,7 @@ fn context(trial: &Trial) -> Value {
     })
 }
 
-/// The verdict and the findings of the trial, where it has them.
+/// The verdict and the findings of the trial, if it has them.
 fn evidence(documents: &Map<String, Value>) -> Value {
     let explained = documents.get("explain.json");
     let findings = explained.and_then(|document| document.get("findings")).and_then(Value::as_array);

@@ -15,9 +15,9 @@ use crate::observer::Observer;
 pub struct Target {
     /// The store.
     pub place: StoreLocation,
-    /// The experiment; made where it is new.
+    /// The experiment; created if new.
     pub experiment: String,
-    /// The trial; made where it is new.
+    /// The trial; created if new.
     pub trial: String,
     /// Branch of the code.
     pub branch: Option<String>,
@@ -28,7 +28,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Fails before the work where its result could not be attached after it.
+    /// Fails before the work if its result could not be attached afterwards.
     pub fn check(&self, command: &str) -> Result<(), Failure> {
         let mut store = self.place.open()?;
         if !store.has_experiment(&self.experiment)? {
@@ -44,7 +44,7 @@ impl Target {
         }
     }
 
-    /// Attaches a report as the JSON that its command prints, with files beside it; the report says so.
+    /// Attaches a report as the JSON that its command prints, together with files; the report says so.
     pub fn attach(
         &self,
         report: &mut Report,

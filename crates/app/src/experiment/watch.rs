@@ -1,4 +1,5 @@
-//! Says in the store how far a run is, for those who watch its trial. The run never waits for that, and never fails by it.
+//! Records in the store how far a run is, for those who watch its trial. The run never waits for that, and
+//! never fails because of it.
 
 use std::any::Any;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,22 +11,22 @@ use store::Progress as Row;
 use super::Target;
 use crate::observer::Observer;
 
-/// Least time between two words.
+/// Least time between two updates.
 const PAUSE: Duration = Duration::from_secs(1);
-/// A run that has nothing new to say still says that it is there.
+/// A run without news is written again after this time, to show that it is alive.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
-/// How long the end of a run waits for its last word to be written.
+/// How long the end of a run waits for its last update to be written.
 const LAST_WORD: Duration = Duration::from_secs(2);
-/// Characters of a message.
+/// Longest message, in characters.
 const MOST_CHARS: usize = 300;
 
-/// Tells the store how far a run is, until it is dropped.
+/// Records the progress of a run in the store, until it is dropped.
 pub struct Watch {
-    shared: Arc<Shared>,
+    shared: Arc<WatchState>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct WatchState {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -40,26 +41,26 @@ struct State {
     written: bool,
 }
 
-impl Shared {
+impl WatchState {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Watch {
-    /// Begins to tell of a run of `command`; nothing where no trial is named.
+    /// Starts recording a run of `command`; `None` if no trial is named.
     pub fn begin(target: Option<&Target>, command: &str) -> Option<Self> {
         let (target, kind) = (target?.clone(), command.to_string());
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(WatchState::default());
         shared.state().message = "started".into();
         shared.state().is_new = true;
         let told = Arc::clone(&shared);
-        // Without a thread nobody watches, and the run is as good.
+        // If the thread cannot start, the run goes without a watch.
         std::thread::Builder::new().name("watch".into()).spawn(move || tell(&target, &kind, &told)).ok()?;
         Some(Self { shared })
     }
 
-    /// Says how far the run is.
+    /// Records how far the run is.
     pub fn say(&self, done: i64, total: Option<i64>, message: &str) {
         let mut state = self.shared.state();
         (state.done, state.total, state.is_new) = (done, total, true);
@@ -67,7 +68,7 @@ impl Watch {
         self.shared.changed.notify_all();
     }
 
-    /// Says what the run does; a message such as `pass 2 of 3` also says how far it is.
+    /// Records what the run does; a message such as `pass 2 of 3` also says how far it is.
     pub fn hear(&self, message: &str) {
         let done = self.shared.state().done;
         match place(message) {
@@ -90,8 +91,8 @@ impl Drop for Watch {
     }
 }
 
-/// Writes what is new, not too often, until the end.
-fn tell(target: &Target, kind: &str, shared: &Shared) {
+/// Writes updates at limited intervals, until the end.
+fn tell(target: &Target, kind: &str, shared: &WatchState) {
     let mut store = None;
     let mut last: Option<Instant> = None;
     loop {
@@ -134,7 +135,7 @@ fn tell(target: &Target, kind: &str, shared: &Shared) {
     }
 }
 
-/// Where `2 of 3` stands in a message.
+/// The numbers of `2 of 3` in a message.
 fn place(message: &str) -> Option<(i64, i64)> {
     let words: Vec<&str> = message.split_whitespace().collect();
     words.windows(3).find_map(|three| {
@@ -143,11 +144,11 @@ fn place(message: &str) -> Option<(i64, i64)> {
     })
 }
 
-/// An observer that also tells the store.
+/// An observer that also records progress in the store.
 pub struct Watched<'a> {
-    /// Hears everything.
+    /// Gets all messages.
     pub observer: &'a dyn Observer,
-    /// Hears steps.
+    /// Gets steps only.
     pub watch: Option<Watch>,
 }
 

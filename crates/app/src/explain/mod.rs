@@ -1,4 +1,4 @@
-//! What is wrong with a run: ranked findings of rules, the user's own included.
+//! What is wrong with a run: ranked findings from rules, including the user's own.
 
 mod sql_rules;
 
@@ -25,9 +25,9 @@ pub struct ExplainRequest {
     pub input: Input,
     /// Folder of the user's own rules, one SQL file each.
     pub sql_rules: Option<PathBuf>,
-    /// Ids of the rules to ask; all where none is named.
+    /// Ids of the rules to run; empty: all.
     pub rules: Vec<String>,
-    /// The trace that tells where replayed kernels come from.
+    /// The trace that shows where replayed kernels come from.
     pub mapping: Option<PathBuf>,
     /// The architecture that the answer is for.
     pub target_arch: Option<String>,
@@ -76,7 +76,7 @@ pub fn explain(request: &ExplainRequest, observer: &dyn Observer) -> Result<Repo
     Ok(report)
 }
 
-/// Every id asked for is one of a rule, and no rule of the user's has a built-in one's id.
+/// Checks that every requested id is a rule, and that no user rule has the id of a built-in one.
 fn check_ids(asked: &[String], own: &[SqlRule]) -> Result<(), Failure> {
     if let Some(rule) = own.iter().find(|rule| RULES.iter().any(|built_in| built_in.id == rule.id)) {
         let message = format!("{}: `{}` is the id of a built-in rule", rule.place(), rule.id);

@@ -1,4 +1,4 @@
-//! A user's own rules: SQL files with a header of comments that says what their rows mean.
+//! A user's own rules: SQL files with header comments that say what their rows mean.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use report::{Finding, Remedy, Severity, Value};
 
 use crate::failure::Failure;
 
-/// Findings of one rule; a rule that gives more rows is told about.
+/// Maximum findings of one rule; a note says if it returns more rows.
 const MOST_ROWS: usize = 100;
 
 const KEYS: [&str; 6] = ["id", "title", "severity", "message", "gain", "recommendation"];
@@ -172,8 +172,8 @@ impl SqlRule {
     }
 }
 
-/// The statements at their old lines: an error without a place of its own is told at the start of its statement, which
-/// is not the header.
+/// The statements at their old lines: an error without a position is reported at the start of its statement,
+/// not of the header.
 fn without_head(sql: &str, lines: usize) -> String {
     let statements = sql.split_inclusive('\n').skip(lines);
     "\n".repeat(lines) + &statements.collect::<String>()
@@ -201,7 +201,7 @@ impl Piece {
     }
 }
 
-/// Splits a message at its `{column}`s; the error is the first that is no column.
+/// Splits a message at its `{column}`s; the error is the first one that is not a column.
 fn pieces(message: &str, columns: &[String]) -> Result<Vec<Piece>, String> {
     let mut pieces = Vec::new();
     let mut rest = message;

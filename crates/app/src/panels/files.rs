@@ -13,7 +13,7 @@ use crate::input::write;
 
 /// Writes one file per table and chart, and lists them.
 pub fn write_panels(folder: &Path, runs: &[Trace], options: &PanelsOptions) -> Result<Report, Failure> {
-    // A workload's folder is read by its files' names, and stays as it is.
+    // A workload's folder is read by file names, so nothing may be added to it.
     let target = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
     for source in runs.iter().flat_map(|run| &run.sources) {
         let source = std::fs::canonicalize(&source.path).unwrap_or_else(|_| source.path.clone().into());

@@ -22,7 +22,8 @@ use crate::failure::Failure;
 use crate::input::Input;
 use crate::observer::Observer;
 
-/// Reads each input as a run of its own; `aggregate` says what is made of the instances of a counter, if not sums.
+/// Reads each input as a separate run; `aggregate` says how to combine the instances of a counter, if not by
+/// sum.
 pub fn read_panels(
     inputs: &[Input],
     aggregate: Option<Aggregate>,
@@ -43,12 +44,12 @@ pub fn read_panels(
     Ok(traces)
 }
 
-/// The panels of a run, or of several beside each other.
+/// The panels of one run, or of several side by side.
 pub fn panels(runs: &[Trace], options: &PanelsOptions) -> Result<Report, Failure> {
     analysis::panels::panels(runs, options).map_err(|error| unchosen(&error))
 }
 
-/// Fails where the choice of kernels or dispatches matches nothing.
+/// Fails if the choice of kernels or dispatches matches nothing.
 pub fn check_choice(run: &Trace, options: &PanelsOptions) -> Result<(), Failure> {
     analysis::panels::choose(run, &options.choice).map(drop).map_err(|error| unchosen(&error))
 }
@@ -63,7 +64,7 @@ pub fn panel_metrics(
     let name = if architecture(wanted).is_some() {
         wanted.to_string()
     } else {
-        // The word behind the option may be the input.
+        // The word after the option may be the input.
         let mut input = input.clone();
         if !wanted.is_empty() {
             if wanted.starts_with("gfx") {
@@ -88,7 +89,7 @@ fn unchosen(error: &ChoiceError) -> Failure {
     Failure::input(error.to_string()).with_help(Remedy::ListKernels)
 }
 
-/// The panels, tables and metrics that are asked for by number; none means what the command shows by itself.
+/// The panels, tables and metrics requested by number; none: what the command shows by default.
 pub fn blocks(asked: &[String]) -> Result<Blocks, Failure> {
     let panels = &Catalogue::builtin().panels;
     if asked.iter().any(|block| block == "all") {

@@ -1,4 +1,4 @@
-//! The counters of presets with panels: they follow from the GPU and from the panels that are asked for.
+//! The counters of presets with panels: they follow from the GPU and the requested panels.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use report::Remedy;
 use super::blocks;
 use crate::failure::Failure;
 
-/// Adds the counters of panels to a preset that has panels; no other knows blocks.
+/// Adds the counters of panels to a preset that has panels; other presets accept no blocks.
 pub fn choose_counters(preset: &mut Preset, arch: Option<&str>, block: &[String]) -> Result<(), Failure> {
     if !preset.panels {
         return match block.first() {

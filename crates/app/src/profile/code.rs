@@ -1,5 +1,5 @@
-//! The code of a profiled program: in the program itself, where the profiler says it was loaded from, among the
-//! files it left, or given by the user. Later ones win: they are nearer to what ran.
+//! The code of a profiled program: in the program itself, in files the profiler says it was loaded from,
+//! among the files it left, or given by the user. Later sources win: they are closer to what ran.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,16 +10,16 @@ use query::{Session, ValueRef};
 use crate::code;
 use crate::failure::Failure;
 
-/// The code of a program, and what could not be looked at.
+/// The code of a program, and what could not be read.
 #[derive(Default)]
 pub struct ProgramCode {
-    /// Kernels; those that came later win.
+    /// Kernels; later ones win.
     pub contents: Contents,
-    /// For people.
+    /// For the user.
     pub notes: Vec<String>,
 }
 
-/// Looks for the code of a program that was run: `databases` are those of a timing run, `folder` has all runs.
+/// Looks for the code of a program that was run: `databases` are from a timing run, `folder` has all runs.
 pub fn find(
     program: &str,
     databases: &[PathBuf],
@@ -69,14 +69,14 @@ fn read_part(path: &Path, offset: u64, size: u64) -> std::io::Result<Result<Cont
     Ok(code_object::contents(&bytes))
 }
 
-/// A file that code was loaded from; offset and bytes of the part, where they are known.
+/// A file that code was loaded from; offset and bytes of the part, if known.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Loaded {
     path: PathBuf,
     part: Option<(u64, u64)>,
 }
 
-/// Where the profiler says that code was loaded from. Code in memory has no file.
+/// The files that code was loaded from, according to the profiler. Code in memory has no file.
 fn loaded_from(databases: &[PathBuf]) -> Vec<Loaded> {
     let mut loaded = Vec::new();
     let is_database = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "db");
@@ -125,10 +125,10 @@ fn unescaped(text: &str) -> Option<PathBuf> {
     Some(std::ffi::OsString::from_vec(bytes).into())
 }
 
-/// Folders below the run's that are looked into.
+/// Depth of folders below the run's to search.
 const DEEPEST: usize = 4;
 
-/// Code objects beside the profiler's output: `*.out` of a thread trace, `*.co` and `*.hsaco`.
+/// Code objects in the profiler's output: `*.out` of a thread trace, `*.co` and `*.hsaco`.
 fn left_by_profiler(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![(folder.to_path_buf(), 0)];
@@ -194,7 +194,7 @@ mod tests {
         let mut found = ProgramCode::default();
         found.look(&path, Some((100, code.len() as u64)));
         assert_eq!((found.contents.kernels.len(), found.notes.len()), (3, 0));
-        // Neither a place beyond the end nor a size beyond all memory does harm.
+        // An offset beyond the end or a huge size does no harm.
         found.look(&path, Some((100, u64::MAX)));
         found.look(&path, Some((u64::MAX, 8)));
         found.look(&folder.path().join("gone.so"), Some((0, 8)));

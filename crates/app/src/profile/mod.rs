@@ -21,11 +21,11 @@ use crate::failure::Failure;
 use crate::observer::{ForwardedEvents, Observer};
 use crate::stalls::thread_traces;
 
-/// Where runs are kept unless another folder is given.
+/// Default folder of the runs.
 const FOLDER: &str = ".rocpd_profile";
-/// Longer than any run; the clock cannot be asked to wait for all time.
+/// Longer than any run; a timeout must be finite.
 const FOREVER: Duration = Duration::from_secs(1 << 30);
-/// What a timing run records: kernels and copies, and the calls that tell the critical path.
+/// What a timing run records: kernels and copies, and the calls for the critical path.
 const TRACES: [&str; 3] = ["kernel", "hip", "memory-copy"];
 
 /// Which program to profile, and how.
@@ -35,17 +35,17 @@ pub struct ProfileRequest {
     pub application: Vec<String>,
     /// Timing runs.
     pub runs: u32,
-    /// Runs before those, which do not count.
+    /// Warm-up runs, which do not count.
     pub warm_up: u32,
-    /// Whether to collect counters, in runs of their own.
+    /// Whether to collect counters, in separate runs.
     pub counters: bool,
-    /// Whether to trace the instructions of waves, in a run of its own.
+    /// Whether to trace the instructions of waves, in a separate run.
     pub thread_trace: bool,
     /// Files with the program's GPU code.
     pub code_objects: Vec<PathBuf>,
     /// Time the process only.
     pub without_profiler: bool,
-    /// Pass on the profiler's commands and all that it and the program print.
+    /// Pass on the profiler's commands and all output of it and the program.
     pub debug: bool,
     /// Folder for the databases.
     pub folder: Option<PathBuf>,
@@ -56,13 +56,13 @@ pub struct ProfileRequest {
 }
 
 impl ProfileRequest {
-    /// A profile as it is without options.
+    /// A profile with default options.
     pub fn new(application: Vec<String>) -> Self {
         Self { application, runs: 3, warm_up: 1, ..Self::default() }
     }
 }
 
-/// Runs a program under the profiler and says what its kernels do.
+/// Runs a program under the profiler and reports what its kernels do.
 pub fn profile(request: &ProfileRequest, observer: &dyn Observer) -> Result<Report, Failure> {
     request.answer(observer)
 }
@@ -76,14 +76,14 @@ impl ProfileRequest {
         if self.without_profiler {
             return self.time_process(&application, observer);
         }
-        // A wrong file is better found before the program runs.
+        // A bad file is better found before the program runs.
         for path in &self.code_objects {
             crate::code::read(path)?;
         }
         let folder = self.folder.clone().unwrap_or_else(|| FOLDER.into());
         let events = ForwardedEvents { observer, output: self.debug };
         let timing = Preset { formats: vec!["rocpd".into()], ..Preset::of("profile", &TRACES, &[]) };
-        // What is there already is not lost to a program or a profiler that is not.
+        // Earlier results must survive if the program or the profiler does not exist.
         collect::run::check(&self.request(&application, timing.clone(), None, &folder))
             .map_err(without_profiler)?;
         make_room(&folder)?;
@@ -120,7 +120,7 @@ impl ProfileRequest {
             return Err(Failure::input("no run was made"));
         };
         let run = &made[typical];
-        // Only one trace is held at a time: they may be large.
+        // Only one trace is in memory at a time: they may be large.
         let trace = if typical + 1 == made.len() { last } else { read(run, &timing_needs(), observer)? };
         let mut notes: Vec<Note> = run.notes.iter().map(|note| note.as_str().into()).collect();
         if made.len() > 1 {
@@ -181,7 +181,7 @@ impl ProfileRequest {
         events: &ForwardedEvents<'_>,
     ) -> Result<Run, Failure> {
         let run = collect::run::run(&self.request(application, preset, arch, folder), events);
-        // Also after a failure: the next profile may clear these files, and no others.
+        // Even after a failure: the next profile may clear these files, and no others.
         if folder.join(collect::run::FILE).is_file() {
             files::list_as_ours(folder).map_err(|error| {
                 Failure::input(format!("cannot list the files of `{}`: {error}", folder.display()))
@@ -217,13 +217,13 @@ impl ProfileRequest {
         let run = match self.collect(application, preset, Some(&arch.name), &folder.join("counters"), events)
         {
             Ok(run) => run,
-            // The runs that were timed are worth their report without counters too.
+            // The timing runs are worth a report even without counters.
             Err(failure) => {
                 notes.push(failure.note("no counters"));
                 return Ok(None);
             }
         };
-        // Times come from runs of their own here.
+        // Times come from separate runs here.
         let own = run.notes.iter().filter(|note| *note != collect::run::ONE_AT_A_TIME);
         notes.extend(own.map(|note| Note::from(note.as_str())));
         Ok(Some(read(&run, &counter_needs(), events.observer)?))
@@ -249,7 +249,8 @@ impl ProfileRequest {
                     notes.push(Note::new(text, Remedy::ProfilerOutput));
                 }
             }
-            // A thread trace needs a decoder that is installed by itself; the rest of the profile stands without it.
+            // A thread trace needs a decoder that is installed separately; the rest of the profile works
+            // without it.
             Err(failure) => {
                 notes.push(failure.note("no thread trace"));
             }
@@ -303,7 +304,7 @@ impl ProfileRequest {
             command: "profile".into(),
             tables: vec![spread, table],
             notes: vec![
-                "only the process was timed, start-up and host included: no kernel, no counter, no occupancy"
+                "only the process was timed, including start-up and host work: there are no kernel times, counters or occupancy"
                     .into(),
             ],
             result: Some(process_result(&seconds)),
@@ -312,7 +313,7 @@ impl ProfileRequest {
     }
 }
 
-/// Clears what earlier profiles left in a folder, and nothing else: stale runs must not pass for new ones.
+/// Clears what earlier profiles left in a folder, and nothing else: stale runs must not look like new ones.
 fn make_room(folder: &Path) -> Result<(), Failure> {
     let ours = |name: &str| {
         let numbered = ["run-", "warm-up-"].iter().any(|word| name.starts_with(word));
@@ -333,7 +334,7 @@ fn read(run: &Run, needs: &Needs, observer: &dyn Observer) -> Result<Arc<Trace>,
     crate::input::read(&run.traces, needs, observer)
 }
 
-/// A profiler that is not installed is for the user to change, and there are ways without one.
+/// A missing profiler is for the user to fix, and there are ways without one.
 fn without_profiler(error: CollectError) -> Failure {
     let CollectError::NoProfiler { .. } = error else { return error.into() };
     let install = match error.help() {

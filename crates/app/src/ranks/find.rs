@@ -1,4 +1,4 @@
-//! Which files are ranks: digests, and traces of any format with a timeline or collectives.
+//! Which files belong to ranks: digests, and traces of any format with a timeline or collectives.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use ranks::digest::is_digest;
 
 use crate::failure::Failure;
 
-/// How digests end.
+/// File extension of digests.
 pub(super) const ENDING: &str = "digest";
 
-/// Formats that are no rank's timeline.
+/// Formats without a timeline of a rank.
 const NO_RANKS: &[Format] = &[
     Format::Compute,
     Format::Rocprof,
@@ -60,7 +60,7 @@ impl Source {
 
 /// All inputs, and those that cannot be used.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct RankSources {
     /// Digests first, then traces by name.
     pub sources: Vec<Source>,
     /// (path, why)
@@ -68,15 +68,15 @@ pub(super) struct Found {
 }
 
 /// The inputs behind files and folders.
-pub(super) fn find(paths: &[PathBuf]) -> Result<Found, Failure> {
-    let mut found = Found::default();
+pub(super) fn find(paths: &[PathBuf]) -> Result<RankSources, Failure> {
+    let mut found = RankSources::default();
     let (mut digests, mut traces) = (Vec::new(), Vec::new());
     for path in paths {
         if path.is_dir() {
             let before = digests.len();
             let mut others = false;
             list(path, 0, &mut digests, &mut others);
-            // A folder of digests alone may hold thousands of them; no reader need look at each.
+            // A folder of digests alone may hold thousands of them; no reader has to look at each.
             if others || digests.len() == before {
                 traces.push((path.clone(), digests.len() > before));
             }
@@ -99,7 +99,7 @@ pub(super) fn find(paths: &[PathBuf]) -> Result<Found, Failure> {
                 found.unusable.extend(unusable.into_iter().map(why));
                 inputs.into_iter().for_each(|input| found.take(input));
             }
-            // Beside digests there need not be any trace.
+            // A folder with digests may have no traces.
             Err(ingest::Error::NoTraces { .. }) if has_digests => {}
             Err(error) if paths.len() > 1 => {
                 found.unusable.push((path.display().to_string(), error.to_string()));
@@ -110,13 +110,13 @@ pub(super) fn find(paths: &[PathBuf]) -> Result<Found, Failure> {
     Ok(found)
 }
 
-impl Found {
+impl RankSources {
     fn take(&mut self, input: Input) {
         if NO_RANKS.contains(&input.format) {
             return;
         }
         if let Some(role) = ingest::role_of_path(&input.path).filter(|_| input.format == Format::Torch) {
-            let why = format!("it is no rank of the run ({role})");
+            let why = format!("it is not a rank of the run ({role})");
             self.unusable.push((input.path.display().to_string(), why));
             return;
         }

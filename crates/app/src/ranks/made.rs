@@ -1,4 +1,5 @@
-//! Made-up digests of any number of ranks: a simulated job, repeated with clocks and noise of each rank's own.
+//! Generated digests of any number of ranks: a simulated job, repeated with different clocks and noise per
+//! rank.
 
 use std::path::PathBuf;
 
@@ -12,13 +13,13 @@ use synth::{Options, Scenario, simulate};
 use super::find::ENDING;
 use crate::failure::Failure;
 
-/// Ranks of a node.
+/// Ranks per node.
 const NODE: u32 = 8;
 /// Digests in one folder.
 const FOLDER: u32 = 1000;
-/// Clocks are off by up to this.
+/// Largest clock offset.
 const OFFSET_NS: f64 = 5e6;
-/// Sums of kernels differ by this part.
+/// Relative noise on the sums of kernels.
 const NOISE: f64 = 0.01;
 
 /// Which digests to make.
@@ -26,7 +27,7 @@ const NOISE: f64 = 0.01;
 pub struct MadeDigests {
     /// The job that is simulated.
     pub scenario: Scenario,
-    /// How it is run; its ranks are repeated.
+    /// How to run it; its ranks are repeated.
     pub options: Options,
     /// How many digests.
     pub count: u32,
@@ -34,7 +35,7 @@ pub struct MadeDigests {
     pub out: PathBuf,
 }
 
-/// Simulates a job and writes digests of many like it, as one job.
+/// Simulates a job and writes digests of many copies of it, as one job.
 pub fn made_digests(request: &MadeDigests) -> Result<Report, Failure> {
     let simulation =
         simulate(&request.scenario, &request.options).map_err(|error| Failure::input(error.to_string()))?;
@@ -78,7 +79,7 @@ pub fn made_digests(request: &MadeDigests) -> Result<Report, Failure> {
     Ok(Report { command: "synth".into(), tables: vec![table], notes: vec![note.into()], ..Report::default() })
 }
 
-/// A rank of the simulated job as another rank: its own block of groups, its own clock.
+/// A rank of the simulated job as another rank, with its own block of groups and its own clock.
 fn repeated(base: &[Digest], rank: u32, request: &MadeDigests) -> Digest {
     let size = base.len() as u32;
     let (block, mut made) = (rank / size, base[(rank % size) as usize].clone());
@@ -90,7 +91,7 @@ fn repeated(base: &[Digest], rank: u32, request: &MadeDigests) -> Digest {
     made.identity.world_size = Some(request.count);
     for group in &mut made.groups {
         if group.size == Some(size) {
-            // All ranks of the job meet.
+            // A group of all ranks of the job.
             (group.size, group.ranks) = (Some(request.count), Vec::new());
         } else {
             group.name = format!("{}.{block}", group.name);

@@ -1,4 +1,4 @@
-//! Many ranks: a digest of each, and what they tell together.
+//! Many ranks: a digest of each, and what they show together.
 //!
 //! Traces are read a few at a time, digested and dropped; only digests are kept.
 
@@ -16,7 +16,7 @@ use ranks::{FleetBuilder, digest_needs};
 use rayon::prelude::*;
 use report::{Remedy, Report};
 
-use self::find::{Found, Source};
+use self::find::{RankSources, Source};
 use crate::failure::Failure;
 use crate::lake::{self, Address};
 use crate::observer::Observer;
@@ -24,13 +24,13 @@ use crate::observer::Observer;
 pub use self::made::{MadeDigests, made_digests};
 pub use self::write::{DigestRequest, WorkShare, digest};
 
-/// Traces are read side by side up to this many bytes and files.
+/// Traces are read in parallel up to this many bytes and files.
 const BATCH_BYTES: u64 = 64 << 20;
 const BATCH_FILES: usize = 16;
 /// Digests are small.
 const BATCH_DIGESTS: usize = 1024;
 
-/// Collectives that are compared at most; each takes about 200 bytes.
+/// Maximum collectives to compare; each takes about 200 bytes.
 const MOST_COLLECTIVES: usize = 16_000_000;
 
 /// Which ranks to look at.
@@ -40,7 +40,7 @@ pub struct RanksRequest {
     pub paths: Vec<PathBuf>,
 }
 
-/// What all ranks of a job tell together.
+/// What all ranks of a job show together.
 pub fn ranks(request: &RanksRequest, observer: &dyn Observer) -> Result<Report, Failure> {
     let mut fleet = FleetBuilder::within(MOST_COLLECTIVES);
     let (lakes, paths): (Vec<PathBuf>, Vec<PathBuf>) =
@@ -64,7 +64,8 @@ pub fn ranks(request: &RanksRequest, observer: &dyn Observer) -> Result<Report, 
             }
         }
     }
-    let found = if lakes.is_empty() || !paths.is_empty() { find::find(&paths)? } else { Found::default() };
+    let found =
+        if lakes.is_empty() || !paths.is_empty() { find::find(&paths)? } else { RankSources::default() };
     found.unusable.iter().for_each(|(path, why)| fleet.leave_out(path, why));
     each_digest(&found, observer, |source, digests| {
         match digests {
@@ -81,9 +82,9 @@ pub fn ranks(request: &RanksRequest, observer: &dyn Observer) -> Result<Report, 
     Ok(ranks::present(&ranks::compute(fleet.finish())))
 }
 
-/// Shows the digests of every input, in order; an input that cannot be read comes with the reason.
+/// Calls `each` with the digests of every input, in order, or with the reason if an input cannot be read.
 fn each_digest(
-    found: &Found,
+    found: &RankSources,
     observer: &dyn Observer,
     mut each: impl FnMut(&Source, Result<Vec<Digest>, String>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
@@ -108,7 +109,7 @@ fn each_digest(
     Ok(())
 }
 
-/// How many inputs are read together.
+/// How many inputs to read together.
 fn batch(sources: &[Source]) -> usize {
     let digests =
         sources.iter().take(BATCH_DIGESTS).take_while(|source| matches!(source, Source::Digest { .. }));
@@ -140,7 +141,7 @@ fn digests_of(source: &Source, classifier: &Classifier, progress: &Progress) -> 
     }
 }
 
-/// Why a trace has no rank: with what is wrong with the file, as that may be the reason.
+/// Why a trace has no rank, with the problem of the file if there is one.
 fn nothing_in(trace: &trace::Trace) -> String {
     let nothing = "it has no GPU work and no collectives";
     match trace.health.problems().next() {

@@ -1,4 +1,4 @@
-//! Digests as files: one for each rank, written atomically; those that are there already are kept.
+//! Digests as files: one for each rank, written atomically; existing ones are kept.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use report::{Column, HealthCheck, HealthStatus, InputFact, Remedy, Report, Table
 use stats::random::seed_of;
 use trace::Map;
 
-use super::find::{self, ENDING, Found, Source};
+use super::find::{self, ENDING, RankSources, Source};
 use crate::failure::Failure;
 use crate::observer::Observer;
 
@@ -20,18 +20,18 @@ pub struct DigestRequest {
     pub paths: Vec<PathBuf>,
     /// The folder for the digests.
     pub out: PathBuf,
-    /// The share of the inputs that this process does.
+    /// The share of the inputs that this process handles.
     pub part: Option<WorkShare>,
-    /// Digest again what is there already.
+    /// Digest inputs again that already have a digest.
     pub force: bool,
 }
 
 /// One of several equal shares of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkShare {
-    /// Which, from 0.
+    /// Which one, from 0.
     pub number: usize,
-    /// Of how many.
+    /// Number of shares.
     pub of: usize,
 }
 
@@ -73,7 +73,7 @@ pub fn digest(request: &DigestRequest, observer: &dyn Observer) -> Result<Report
         report.inputs.push(input(source));
     }
     let mut failed: Vec<(String, String)> = found.unusable;
-    let todo = Found { sources: todo, unusable: Vec::new() };
+    let todo = RankSources { sources: todo, unusable: Vec::new() };
     super::each_digest(&todo, observer, |source, digests| {
         match digests {
             Ok(digests) => {
@@ -93,7 +93,7 @@ pub fn digest(request: &DigestRequest, observer: &dyn Observer) -> Result<Report
         Ok(())
     })?;
     if table.rows.is_empty() {
-        // A share of few inputs may be empty.
+        // A share may be empty if there are few inputs.
         if let Some((path, why)) = failed.first() {
             return Err(Failure::input(format!("`{path}`: {why}")));
         }
@@ -133,8 +133,8 @@ fn row(path: &Path, digest: &Digest, state: &str) -> Vec<Value> {
     let host = digest.identity.host.as_str();
     vec![
         Value::Text(path.display().to_string()),
-        Value::int_or(digest.identity.rank.map(i64::from), "the input does not tell its rank"),
-        if host.is_empty() { Value::absent("the input does not tell the host") } else { Value::from(host) },
+        Value::int_or(digest.identity.rank.map(i64::from), "the input does not record a rank"),
+        if host.is_empty() { Value::absent("the input has no host name") } else { Value::from(host) },
         Value::from(digest.steps.len()),
         Value::from(digest.collectives.len()),
         Value::Int(digest.kernels.iter().map(|kernel| kernel.count as i64).sum()),
@@ -151,7 +151,7 @@ fn input(source: &Source) -> InputFact {
     InputFact { path: source.path().display().to_string(), format, bytes: source.bytes(), rank: None }
 }
 
-/// What tells inputs apart in names of digests: their path, as far as it is the same on every node.
+/// Identifies an input in digest names: by its path, which should be the same on every node.
 fn key(source: &Source) -> String {
     let path = source.path();
     let full = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
@@ -170,7 +170,7 @@ fn name(key: &str, digest: &Digest) -> String {
     format!("{who}-{key}.{ENDING}")
 }
 
-/// Digests of a folder by the input they are of.
+/// The digests in a folder, by input.
 fn already_there(folder: &Path) -> Map<String, Vec<(PathBuf, Digest)>> {
     let mut there: Map<String, Vec<(PathBuf, Digest)>> = Map::default();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -181,7 +181,7 @@ fn already_there(folder: &Path) -> Map<String, Vec<(PathBuf, Digest)>> {
         else {
             continue;
         };
-        // A damaged one is written again.
+        // Damaged digests are written again.
         if let Some(digest) = std::fs::read(&path).ok().and_then(|bytes| digest::decode(&bytes).ok()) {
             there.entry(key.to_string()).or_default().push((path.clone(), digest));
         }
@@ -189,7 +189,7 @@ fn already_there(folder: &Path) -> Map<String, Vec<(PathBuf, Digest)>> {
     there
 }
 
-/// Whether all digests of an input are there, and the input did not change since.
+/// Whether all digests of an input exist and the input has not changed since.
 fn is_done(source: &Source, there: &Map<String, Vec<(PathBuf, Digest)>>) -> bool {
     let Source::Trace { input, modified_ns } = source else { return false };
     there.get(&key(source)).is_some_and(|digests| {

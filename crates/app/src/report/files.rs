@@ -10,7 +10,7 @@ use report::{Chart, Document, Remedy, render};
 use crate::failure::Failure;
 use crate::input::{base_name, is_folder};
 
-/// Rows of a table in Markdown and PDF, which cannot turn pages.
+/// Rows of a table in Markdown and PDF, which have no paging.
 const ROWS: usize = 20;
 
 /// What can be written.
@@ -20,7 +20,7 @@ pub enum Target {
     Html,
     /// Typeset, for print.
     Pdf,
-    /// Markdown; links the charts where images are written too.
+    /// Markdown; links the charts if images are written too.
     Md,
     /// Spreadsheet with a sheet for each table.
     Xlsx,
@@ -28,9 +28,9 @@ pub enum Target {
     Json,
     /// The charts, as pixels.
     Png,
-    /// The charts, to be scaled.
+    /// The charts as vector graphics.
     Svg,
-    /// The charts, as pixels, for programs that take no png.
+    /// The charts as pixels, for programs that do not read png.
     Jpeg,
 }
 
@@ -42,14 +42,14 @@ pub type Theme = report::chart::Theme;
 pub struct Look {
     /// Colours of images.
     pub theme: Theme,
-    /// Pixels of an image for each of the drawing.
+    /// Image pixels per unit of the drawing.
     pub scale: f32,
-    /// Rows of a table, where somebody chose.
+    /// Rows of a table, if the user chose a number.
     pub rows: Option<usize>,
 }
 
 impl Target {
-    /// All that this build can write: name, other name of it, what it is.
+    /// All formats of this build: name, alias, description.
     pub const ALL: &[(Target, &str, Option<&str>, &str)] = &[
         (Target::Html, "html", None, "One page that works from disk"),
         #[cfg(feature = "pdf")]
@@ -64,10 +64,10 @@ impl Target {
         (Target::Json, "json", None, "The data, as programs read it"),
         (Target::Png, "png", None, "The charts, as pixels"),
         (Target::Svg, "svg", None, "The charts, to be scaled"),
-        (Target::Jpeg, "jpeg", Some("jpg"), "The charts, as pixels, for programs that take no png"),
+        (Target::Jpeg, "jpeg", Some("jpg"), "The charts as pixels, for programs that cannot read png"),
     ];
 
-    /// Its name, which is also how its file ends.
+    /// Its name, which is also its file extension.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(target, ..)| *target == self).map_or("pdf", |(_, name, ..)| name)
     }
@@ -77,7 +77,7 @@ impl Target {
         matches!(self, Target::Png | Target::Svg | Target::Jpeg)
     }
 
-    /// The format that a file's name asks for.
+    /// The format for a file's extension.
     fn of_file(path: &Path) -> Option<Self> {
         let ending = path.extension()?.to_str()?.to_lowercase();
         let named = |(_, name, other, _): &&(Target, &str, Option<&str>, &str)| {
@@ -90,10 +90,10 @@ impl Target {
 /// Where the files go.
 pub struct Destination {
     targets: Vec<Target>,
-    /// The file, where it was named.
+    /// The file, if one is named.
     file: Option<PathBuf>,
     folder: PathBuf,
-    /// What names of files begin with.
+    /// Prefix of file names.
     pub name: String,
     inputs: Vec<PathBuf>,
     force: bool,
@@ -107,7 +107,7 @@ struct Made {
 }
 
 impl Destination {
-    /// Decides formats and names from what was asked for.
+    /// Decides formats and names from the request.
     pub fn new(to: &[Target], out: Option<&Path>, inputs: &[PathBuf], force: bool) -> Result<Self, Failure> {
         let mut targets: Vec<Target> = Vec::new();
         for target in to {
@@ -119,7 +119,7 @@ impl Destination {
         let ending = out.filter(|out| !is_folder(out)).and_then(Path::extension);
         if let (Some(out), Some(_), None, true) = (out, ending, named, targets.is_empty()) {
             let names: Vec<&str> = Target::ALL.iter().map(|(_, name, ..)| *name).collect();
-            return Err(Failure::input(format!("`{}` ends in no format of a report", out.display()))
+            return Err(Failure::input(format!("`{}` does not end in a report format", out.display()))
                 .with_help(format!("formats are {}", names.join(", "))));
         }
         if targets.is_empty() {
@@ -130,20 +130,20 @@ impl Destination {
             let message = format!("`{}` is one file, and this report is several", out.display());
             return Err(Failure::input(message).with_help("name a folder for it"));
         }
-        // A name without an ending that says otherwise is a folder, as with `convert`.
+        // A name without a known extension is a folder, as with `convert`.
         let file = out.filter(|out| one_file && !is_folder(out)).map(Path::to_path_buf);
         let folder = if file.is_some() { PathBuf::new() } else { out.unwrap_or(Path::new("")).to_path_buf() };
         Ok(Self { targets, file, folder, name: base_name(inputs), inputs: inputs.to_vec(), force })
     }
 
-    /// Refuses early what is known to be in the way.
+    /// Fails early if a file is known to be in the way.
     pub fn check(&self) -> Result<(), Failure> {
         let mut files =
             self.targets.iter().filter(|target| !target.is_image()).map(|target| self.path(*target));
         files.try_for_each(|path| self.check_path(&path))
     }
 
-    /// Makes every file, then writes them all; nothing is written when one cannot be.
+    /// Makes every file, then writes them all; nothing is written if one fails.
     pub fn write(&self, document: &Document, look: &Look) -> Result<Vec<(PathBuf, Target, usize)>, Failure> {
         let mut made: Vec<Made> = Vec::new();
         for &target in &self.targets {
@@ -189,7 +189,7 @@ impl Destination {
         self.folder.join(format!("{}_{chart}.{}", self.name, target.name()))
     }
 
-    /// Refuses to replace what is there, and inputs in any case.
+    /// Refuses to replace existing files, and inputs in any case.
     fn check_path(&self, path: &Path) -> Result<(), Failure> {
         if !path.exists() {
             return Ok(());
@@ -204,7 +204,7 @@ impl Destination {
             );
         }
         if !self.force {
-            return Err(Failure::input(format!("`{}` is there already", path.display()))
+            return Err(Failure::input(format!("`{}` already exists", path.display()))
                 .with_help(Remedy::OtherPlaceOrReplace));
         }
         Ok(())

@@ -1,10 +1,10 @@
-//! Held memory in a report, where the run records allocations or a memory snapshot is beside it.
+//! Held memory in a report, if the run records allocations or comes with a memory snapshot.
 
 use analysis::memory;
 use report::{Report, Section, SectionItem, Table};
 use trace::{ArgNeeds, Needs, Trace};
 
-/// Tables of `memory`, with the names they have in a report beside the tables of other analyses.
+/// Tables of `memory`, and their names in a report with the tables of other analyses.
 const TABLES: &[(&str, &str)] = &[
     ("devices", "memory_devices"),
     ("peak_owners", "peak_owners"),
@@ -15,7 +15,7 @@ const TABLES: &[(&str, &str)] = &[
     ("out_of_memory", "out_of_memory"),
 ];
 
-/// The same with what memory needs.
+/// Adds what memory needs.
 pub fn needs(needs: Needs) -> Needs {
     let own = memory::needs();
     let args = match (needs.args, own.args) {
@@ -26,7 +26,7 @@ pub fn needs(needs: Needs) -> Needs {
     Needs { memory_allocations: true, regions: true, python_frames: true, args, ..needs }
 }
 
-/// The peak and what held it, or nothing for a run that records no memory.
+/// The peak and what held it; `None` for a run that records no memory.
 pub fn report(trace: &Trace) -> Option<Report> {
     let found = memory::compute(trace);
     if found.devices.is_empty() {
@@ -39,7 +39,7 @@ pub fn report(trace: &Trace) -> Option<Report> {
         table.name = name.to_string();
         true
     });
-    // A snapshot has a clock of its own, and what lacks is told by the analyses that look at everything.
+    // A snapshot has its own clock, and the other analyses already report missing data.
     Some(Report { trace_start_ns: None, health: Vec::new(), ..report })
 }
 

@@ -24,7 +24,7 @@ pub use self::files::{Look, Target, Theme};
 pub struct ReportRequest {
     /// The run.
     pub input: Input,
-    /// Formats; none means what the output ends in, else a page.
+    /// Formats; empty: what the output's name ends in, else an HTML page.
     pub to: Vec<Target>,
     /// File for one format, or folder for all of them.
     pub out: Option<PathBuf>,
@@ -32,24 +32,24 @@ pub struct ReportRequest {
     pub title: Option<String>,
     /// How things look.
     pub look: Look,
-    /// The trace that tells where replayed kernels come from.
+    /// The trace that shows where replayed kernels come from.
     pub mapping: Option<PathBuf>,
     /// The architecture that the answer is for.
     pub target_arch: Option<String>,
-    /// Whether to replace files that are there.
+    /// Whether to replace existing files.
     pub replace: bool,
 }
 
 /// The report that was written, and the list of its files.
-pub struct Written {
-    /// All that it holds.
+pub struct WrittenReport {
+    /// Everything in it.
     pub report: Report,
     /// The files, as a report.
     pub files: Report,
 }
 
 /// Writes a report of a run.
-pub fn report(request: &ReportRequest, observer: &dyn Observer) -> Result<Written, Failure> {
+pub fn report(request: &ReportRequest, observer: &dyn Observer) -> Result<WrittenReport, Failure> {
     let input = &request.input;
     let place = Destination::new(&request.to, request.out.as_deref(), &input.paths, request.replace)?;
     place.check()?;
@@ -71,10 +71,10 @@ pub fn report(request: &ReportRequest, observer: &dyn Observer) -> Result<Writte
         tables: vec![table],
         ..Report::default()
     };
-    Ok(Written { report: full, files })
+    Ok(WrittenReport { report: full, files })
 }
 
-/// All that a report holds: what every analysis says of a run, with its charts. Nothing is written.
+/// Everything in a report: the results of every analysis on a run, with its charts. Nothing is written.
 pub fn overview(request: &ReportRequest, observer: &dyn Observer) -> Result<Report, Failure> {
     Ok(read(request, observer)?.document("", observer).report)
 }
@@ -89,7 +89,7 @@ fn read(request: &ReportRequest, observer: &dyn Observer) -> Result<Run, Failure
     Run::read(&request.input, request.mapping.as_ref(), &request.target_arch, &triage, observer)
 }
 
-/// What triage is asked where the run has stages of serving.
+/// The request for triage, if the run has serving stages.
 fn triage_request(request: &ReportRequest) -> Result<TriageRequest, Failure> {
     let input = &request.input;
     Ok(TriageRequest {

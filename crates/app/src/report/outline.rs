@@ -1,4 +1,4 @@
-//! What a report of a run holds, and in which order it is read.
+//! What a report of a run contains, in reading order.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::observer::Observer;
 use crate::timeline;
 use crate::triage::{TriageRequest, triage};
 
-/// (id, heading, what is seen there, charts, tables) in the order of reading.
+/// (id, heading, what it shows, charts, tables) in reading order.
 type Outline = (&'static str, &'static str, &'static str, &'static [&'static str], &'static [&'static str]);
 
 const OUTLINE: &[Outline] = &[
@@ -38,7 +38,7 @@ const OUTLINE: &[Outline] = &[
     (
         "efficiency",
         "Efficiency",
-        "From what the work takes at the GPU's peak to the time that it took. The parts add up to the span of all GPUs.",
+        "From the time at the GPU's peak to the measured time. The parts add up to the span of all GPUs.",
         &["efficiency"],
         &["efficiency", "efficiency_stages", "efficiency_kernels", "not_measured"],
     ),
@@ -52,7 +52,7 @@ const OUTLINE: &[Outline] = &[
     (
         "findings",
         "Findings",
-        "What could be won, most first. A ceiling is the most that could be won if that one thing were gone; ceilings may be about the same time.",
+        "Possible savings, largest first. A ceiling is the most you can save by removing that one cause; ceilings may overlap.",
         &[],
         &["idle_causes", "rules"],
     ),
@@ -83,23 +83,23 @@ const OUTLINE: &[Outline] = &[
     ("run", "Run", "", &[], &["gpus", "coverage"]),
 ];
 
-/// What a document shows of the ops.
+/// The tables of `ops` in a document.
 const OPS_TABLES: [&str; 3] = ["ops", "modules", "op_shapes"];
 
-/// Findings that a document has room for.
+/// Maximum findings in a document.
 const MOST_FINDINGS: usize = 50;
 
-/// What the analyses say of a run.
+/// What the analyses say about a run.
 pub struct Run {
     report: Report,
     /// The main figures.
     figures: Vec<Figure>,
-    /// What triage says, where the run has stages of serving.
+    /// The result of triage, if the run has serving stages.
     triage: Option<Report>,
 }
 
 impl Run {
-    /// Reads a run once and asks every analysis.
+    /// Reads a run once and runs every analysis.
     pub fn read(
         input: &Input,
         mapping: Option<&PathBuf>,
@@ -122,7 +122,7 @@ impl Run {
         let explained = explain::compute(&context, &[]);
         let split = efficiency::compute(&context, &explained.accounts, &RooflineOptions::default());
         add(&mut report, explain::present(&context, &explained, &for_target(target_arch)));
-        // What the tables lack carries its reason; the roofline tells the rest.
+        // Missing cells carry their reason; the roofline has the remaining notes.
         add(&mut report, Report { notes: Vec::new(), ..efficiency::present(&trace, &split) });
         add(&mut report, ops_of(&context, mapping.as_deref()));
         add(&mut report, requests_of(&trace));
@@ -141,10 +141,10 @@ impl Run {
         Ok(Self { report, figures: figures(&summary, &breakdown), triage })
     }
 
-    /// The document, with what triage says where it was asked.
+    /// The document, with the result of triage if it ran.
     pub fn document(mut self, title: &str, observer: &dyn Observer) -> Document {
         if let Some(mut triage) = self.triage.take() {
-            // Its findings are among those of `explain`, and the way down from the peak is there for the whole run.
+            // Its findings are among those of `explain`, and the run already has the efficiency waterfall.
             triage.tables.retain(|table| self.report.tables.iter().all(|there| there.name != table.name));
             add(&mut self.report, Report { findings: Vec::new(), ..triage });
         }
@@ -171,7 +171,7 @@ impl Run {
     }
 }
 
-/// The outline, with held memory, roofline and panels before the run where there are any.
+/// The outline, with held memory, roofline and panels before the run, if they exist.
 fn sections(report: &Report) -> Vec<Section> {
     let mut sections: Vec<Section> = OUTLINE.iter().map(section).collect();
     let last = sections.len() - 1;
@@ -192,7 +192,7 @@ fn section((id, title, text, charts, tables): &Outline) -> Section {
     Section::new(id, title, text, parts)
 }
 
-/// The summary of the run without the captures beside it, which the other analyses leave out themselves.
+/// The summary of the run without its captures, which the other analyses leave out themselves.
 fn summary_of_run(trace: &Arc<Trace>) -> (Report, Summary) {
     let summary_of = |trace: &Trace| {
         let summary = summary::compute(trace, &SummaryOptions::default());
@@ -206,7 +206,7 @@ fn summary_of_run(trace: &Arc<Trace>) -> (Report, Summary) {
     summary_of(&run)
 }
 
-/// Ops and modules, where the trace has any.
+/// Ops and modules, if the trace has any.
 fn ops_of(run: &model::Run, mapping: Option<&Trace>) -> Report {
     let found = ops::compute(run, &ops::OpsOptions { mapping, ..ops::OpsOptions::default() });
     let mut report = Report::default();
@@ -218,7 +218,7 @@ fn ops_of(run: &model::Run, mapping: Option<&Trace>) -> Report {
     report
 }
 
-/// Requests, where spans name them.
+/// Requests, if spans name them.
 fn requests_of(trace: &Trace) -> Report {
     let found = requests::compute(trace);
     match found.requests.is_empty() {
@@ -227,7 +227,7 @@ fn requests_of(trace: &Trace) -> Report {
     }
 }
 
-/// The charts of a run alone, with what is wrong with its trace.
+/// Only the charts of a run, with the problems of its trace.
 pub fn charts(input: &Input, observer: &dyn Observer) -> Result<Report, Failure> {
     let classifier = Classifier::builtin();
     let trace = input.read_classified(&timeline::needs(), observer, || classifier.clone())?;
@@ -244,7 +244,7 @@ pub fn charts(input: &Input, observer: &dyn Observer) -> Result<Report, Failure>
     }
 }
 
-/// Charts of GPU work, by stage where the run has stages, which is told too.
+/// Charts of GPU work, by stage if the run has stages, and whether it has.
 fn gpu_charts(run: &model::Run) -> (Vec<Chart>, bool) {
     let stage_of = |row: RowRef| run.stage(row).name();
     let staged = run.stages.present().iter().any(|&stage| stage != Stage::Other);
@@ -252,7 +252,7 @@ fn gpu_charts(run: &model::Run) -> (Vec<Chart>, bool) {
     (analysis::charts(run.trace, &run.classes, stage_of), staged)
 }
 
-/// Adds the breakdown and the charts; tells whether the run has stages.
+/// Adds the breakdown and the charts; returns whether the run has stages, and the breakdown.
 fn add_gpu_time(report: &mut Report, run: &model::Run) -> (bool, Breakdown) {
     let stage_of = |row: RowRef| run.stage(row).name();
     let staged = run.stages.present().iter().any(|&stage| stage != Stage::Other);
@@ -264,7 +264,7 @@ fn add_gpu_time(report: &mut Report, run: &model::Run) -> (bool, Breakdown) {
     (staged, breakdown)
 }
 
-/// Adds what another analysis of the same inputs says.
+/// Adds the result of another analysis of the same inputs.
 fn add(report: &mut Report, other: Report) {
     report.tables.extend(other.tables);
     report.findings.extend(other.findings);

@@ -1,10 +1,10 @@
-//! The panels of hardware counters in a report, where a run has counters.
+//! The panels of hardware counters in a report, if a run has counters.
 
 use analysis::panels::{Block, Blocks, PanelsOptions, catalogue, panels};
 use report::{Report, Section, SectionItem};
 use trace::Trace;
 
-/// What the panels say, or nothing for a run without counters.
+/// The panels; `None` for a run without counters.
 pub fn report(trace: &Trace) -> Option<Report> {
     if trace.counters.is_empty() && trace.counter_columns.columns.is_empty() {
         return None;

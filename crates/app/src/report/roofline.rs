@@ -1,13 +1,13 @@
-//! The roofline in a report, where a run has counters or ops with shapes.
+//! The roofline in a report, if a run has counters or ops with shapes.
 
 use analysis::RooflineOptions;
 use report::{Report, Section, SectionItem, Table};
 use trace::Trace;
 
-/// Tables of the roofline, with the names they have in a report beside the tables of other analyses.
+/// Tables of the roofline, and their names in a report with the tables of other analyses.
 const TABLES: &[(&str, &str)] = &[("kernels", "roofline"), ("ops", "roofline_ops")];
 
-/// Where kernels and ops stand, or nothing where neither operations nor bytes are known.
+/// Kernels and ops on the roofline; `None` if neither operations nor bytes are known.
 pub fn report(trace: &Trace) -> Option<Report> {
     if trace.kernels.is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! The artifacts of a triage: what is known of the profile, and writing the files as a set.
+//! The artifacts of a triage: what is known about the profile, and writing the files as a set.
 
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};
@@ -15,16 +15,16 @@ use sha2::{Digest, Sha256};
 use crate::failure::Failure;
 use crate::observer::{Observer, watched};
 
-/// Where the server's arguments are, beside the trace or above its folder.
+/// Where the server's arguments are, next to the trace or above its folder.
 const SERVER_ARGS: &str = formats::run::SERVER_ARGS_FILE;
 
 /// The name of a file and the server's arguments in it.
 pub type ServerArgs = (String, Map<String, Value>);
 
-/// What is known of the profile.
+/// What is known about the profile.
 #[derive(Clone, Debug, Default)]
 pub struct ProfileFacts {
-    /// The architecture that is wanted.
+    /// The requested architecture.
     pub target_arch: Option<String>,
 
     /// JSON file with fields of profile_metadata.json; options win over it.
@@ -36,7 +36,7 @@ pub struct ProfileFacts {
     /// Trial this profile belongs to.
     pub trial_id: Option<String>,
 
-    /// Name of the model [default: as server_args.json says]
+    /// Name of the model [default: from server_args.json]
     pub model: Option<String>,
 
     /// Container image with its tag.
@@ -54,24 +54,24 @@ pub struct ProfileFacts {
     /// Whether the machine passed its checks before the run.
     pub preflight_passed: Option<bool>,
 
-    /// ROCm's version [default: as far as the trace tells]
+    /// ROCm's version [default: from the trace, if it has it]
     pub rocm_version: Option<String>,
 
-    /// The server's arguments (JSON) [default: server_args.json beside the trace]
+    /// The server's arguments (JSON) [default: server_args.json next to the trace]
     pub server_args: Option<PathBuf>,
 
-    /// The benchmark's configuration: its SHA-256 is kept.
+    /// The benchmark's configuration: its SHA-256 is recorded.
     pub benchmark_config: Option<PathBuf>,
 
-    /// What `doctor` said of the machine, as JSON [default: what was recorded beside the trace].
+    /// The output of `doctor` as JSON [default: what was recorded next to the trace].
     pub doctor: Option<PathBuf>,
 
-    /// The trace was made on this machine: take ROCm's version from here where nothing else tells.
+    /// The trace was made on this machine: take ROCm's version from here if nothing else has it.
     pub this_machine: bool,
 }
 
 impl ProfileFacts {
-    /// The server's arguments and the name of their file: as told, or beside the traces.
+    /// The server's arguments and the name of their file: as given, or next to the traces.
     pub fn server_args(&self, traces: &[PathBuf]) -> Result<Option<ServerArgs>, Failure> {
         let found = match &self.server_args {
             Some(path) => Some((path.clone(), object(path)?)),
@@ -80,7 +80,7 @@ impl ProfileFacts {
         Ok(found.map(|(path, args)| (file_name(&path), args)))
     }
 
-    /// What is known of the program.
+    /// What is known about the program.
     pub fn program(&self, framework: Option<&'static str>, server_args: Option<&ServerArgs>) -> KnownProgram {
         let args = server_args.map(|(_, args)| args);
         let number = |key: &str| args.and_then(|args| args.get(key)).and_then(Value::as_u64);
@@ -92,7 +92,7 @@ impl ProfileFacts {
         }
     }
 
-    /// All that is told of the profile.
+    /// All known facts about the profile.
     pub fn told(
         &self,
         folder: &Folder,
@@ -111,7 +111,8 @@ impl ProfileFacts {
         })
     }
 
-    /// What is known of the machine: by the doctor, by what was recorded beside the traces, by a look at this one.
+    /// What is known about the machine: from the doctor, from records next to the traces, or from this
+    /// machine.
     fn machine(&self, traces: &[PathBuf]) -> Result<Vec<MachineFact>, Failure> {
         let mut facts = match &self.doctor {
             Some(path) => doctor_facts(&object(path)?, path).ok_or_else(|| not_of_doctor(path))?,
@@ -147,20 +148,20 @@ impl ProfileFacts {
 /// Where the artifacts go.
 #[derive(Clone, Debug)]
 pub struct Folder {
-    /// The folder, made when it is not there.
+    /// The folder, created if needed.
     pub path: PathBuf,
     /// Whether a fixed trace goes there too.
     pub perfetto_fix: bool,
 }
 
 impl Folder {
-    /// Fails when nothing can be written there. Reading may take long: this is said before.
+    /// Fails if nothing can be written there. Called before reading, which may take long.
     pub fn check(&self) -> Result<(), Failure> {
         let file = OutputFile::create(&self.path.join("profile_summary.md"));
         file.map(drop).map_err(|error| self.unwritable(&error))
     }
 
-    /// Writes all files or none, as far as a file system allows; gives a line that says so.
+    /// Writes all files or none, as far as a file system allows; returns a line that says so.
     pub fn write(
         &self,
         files: &[Artifact],
@@ -251,16 +252,16 @@ fn sha256(path: &Path) -> Result<String, Failure> {
     Ok(format!("sha256:{hex}"))
 }
 
-/// A field of the metadata, its value, and where it stands.
+/// A field of the metadata, its value, and where it comes from.
 type MachineFact = (String, Value, String);
 
-/// Fields that the doctor or a run's record tells.
+/// Fields that the doctor or a run's record has.
 const RECORDED: [&str; 5] =
     ["preflight_passed", "gpu_clocks_mhz", "base_image", "rocm_version", "gpu_device_ids"];
 
-/// The facts in the output of `doctor`, or in the record of a run; nothing where it is neither.
+/// The facts in the output of `doctor` or in the record of a run; `None` if it is neither.
 fn doctor_facts(object: &Map<String, Value>, path: &Path) -> Option<Vec<MachineFact>> {
-    // The doctor's are below `result`, those of a run stand at the top.
+    // The doctor's are below `result`, those of a run at the top level.
     let fields = match object.get("result") {
         Some(Value::Object(result)) => result,
         _ => object,
@@ -273,7 +274,7 @@ fn doctor_facts(object: &Map<String, Value>, path: &Path) -> Option<Vec<MachineF
     Some(RECORDED.iter().filter_map(fact).collect())
 }
 
-/// The same from the files beside the first trace, or in one of the folders above it.
+/// The facts from a file next to the first trace, or in one of the folders above it.
 fn recorded_facts(traces: &[PathBuf]) -> Option<Vec<MachineFact>> {
     const ABOVE: usize = 4;
     let trace = std::path::absolute(traces.first()?).ok()?;
@@ -290,7 +291,7 @@ fn not_of_doctor(path: &Path) -> Failure {
         .with_help(Remedy::DoctorFile)
 }
 
-/// What this machine tells.
+/// Facts about this machine.
 fn this_machine() -> Vec<MachineFact> {
     let root = std::env::var_os("ROCM_PATH").map_or_else(|| PathBuf::from("/opt/rocm"), PathBuf::from);
     let path = root.join(".info/version");

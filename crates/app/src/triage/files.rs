@@ -1,4 +1,4 @@
-//! The files of one run: which are analysed, which only tell where kernels come from.
+//! The files of one run: which ones are analysed, and which ones only locate kernels.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,9 +24,9 @@ pub struct Run {
     pub mapping: Vec<PathBuf>,
     /// The rank that is looked at, when known.
     pub rank: Option<u32>,
-    /// What is analysed was named as a capture.
+    /// Whether the analysed trace is named as a capture.
     pub is_capture: bool,
-    /// What to tell of the choice.
+    /// Notes on the choice.
     pub notes: Vec<Note>,
 }
 
@@ -70,7 +70,7 @@ impl Run {
     }
 }
 
-/// The inputs behind paths and what they are: from their names where those suffice, else from a first look.
+/// The inputs behind paths and their roles: from their names if those suffice, else from a first look.
 fn survey(paths: &[PathBuf], observer: &dyn Observer) -> Result<(Vec<ingest::Input>, Vec<Source>), Failure> {
     let inputs = ingest::find_inputs(paths)?;
     let by_name = |input: &ingest::Input| Source {
@@ -85,7 +85,7 @@ fn survey(paths: &[PathBuf], observer: &dyn Observer) -> Result<(Vec<ingest::Inp
     if inputs.iter().any(|input| input.path.as_os_str() == "-") {
         return Err(Failure::input("standard input must be the only input, or several files be named"));
     }
-    // What a file says of itself counts more than its name.
+    // What a file says about itself counts more than its name.
     let needs = Needs::nothing();
     let trace = watched("looking", observer, |progress| ingest::read(paths, &needs, progress))?;
     let mut kept = Vec::new();
@@ -98,7 +98,7 @@ fn survey(paths: &[PathBuf], observer: &dyn Observer) -> Result<(Vec<ingest::Inp
     Ok((kept, trace.sources))
 }
 
-/// The files given as mapping: of the rank that is looked at, where they tell.
+/// The files given as mapping: those of the rank that is looked at, if known.
 fn mapping_files(
     paths: &[PathBuf],
     rank: Option<u32>,
@@ -116,7 +116,7 @@ fn mapping_files(
     Ok(of_rank(files, rank))
 }
 
-/// Those of one rank, by their names; all when none is of that rank.
+/// The files of one rank, by their names; all if none is of that rank.
 fn of_rank(files: Vec<PathBuf>, rank: Option<u32>) -> Vec<PathBuf> {
     let named = |file: &PathBuf| ingest::rank_of_path(file);
     let wanted = rank.or_else(|| files.iter().filter_map(named).min());

@@ -24,23 +24,23 @@ use crate::threads::give_back;
 pub use self::artifacts::{Folder, ProfileFacts, artifact_files};
 pub use analysis::triage::{TARGET_ARCH, framework_named};
 
-/// The tables of the triage; artifacts are written when they were asked for.
+/// The tables of the triage; artifacts are written on request.
 pub fn triage(request: &TriageRequest, observer: &dyn Observer) -> Result<Report, Failure> {
     request.answer(observer)
 }
 
-/// What is to be triaged, and how.
+/// What to triage, and how.
 #[derive(Clone, Debug, Default)]
 pub struct TriageRequest {
     /// Files and folders.
     pub inputs: Vec<PathBuf>,
-    /// The same that locate replayed kernels.
+    /// Files and folders that locate replayed kernels.
     pub mapping: Vec<PathBuf>,
     /// The rank to look at.
     pub rank: Option<u32>,
     /// The stage to look at.
     pub stage: Option<Stage>,
-    /// The rest of what to look at.
+    /// Other filters.
     pub part: Filters,
     /// Whether to leave out the first steps.
     pub skip_warm_up: bool,
@@ -48,16 +48,16 @@ pub struct TriageRequest {
     pub min_share: f64,
     /// Rules for kernel names.
     pub rules: Option<PathBuf>,
-    /// The framework, when it is told.
+    /// The framework, if given.
     pub framework: Option<&'static str>,
-    /// What is known of the profile.
+    /// What is known about the profile.
     pub profile: ProfileFacts,
     /// Where artifacts go, if anywhere.
     pub folder: Option<Folder>,
 }
 
 impl TriageRequest {
-    /// A triage as it is without options.
+    /// A triage with default options.
     pub fn new(inputs: Vec<PathBuf>) -> Self {
         Self { inputs, min_share: 1.0, ..Self::default() }
     }
@@ -74,12 +74,12 @@ impl TriageRequest {
                 .with_help("the mapping trace must be of the same model, run with the same kernels")
         })?;
         let mut context = context.with_stage_patterns(&self.part.stage_patterns);
-        // The rest of the trace still tells where the part comes from.
+        // The rest of the trace still shows where the part comes from.
         if let Some(part) = &part {
             context.rows.retain(|&row| part.wants_work(&trace, row));
         }
         let (notes, server_args) = self.select(&run, &mut context)?;
-        // What could be won, and where time went, need nothing of each other.
+        // Gains and time split do not depend on each other.
         let ((found, mut report), (accounts, standings, split)) = rayon::join(
             || tables(&context, notes),
             || {
@@ -108,7 +108,7 @@ impl TriageRequest {
         Ok(report)
     }
 
-    /// Leaves in a run what was asked for; gives notes on that and what its server was started with.
+    /// Restricts a run to the selection; returns notes on that and the arguments of its server.
     fn select(
         &self,
         run: &Run,
@@ -122,8 +122,8 @@ impl TriageRequest {
         Ok((notes, server_args))
     }
 
-    /// What triage finds in a run that was read already, all of it; nothing where triage would choose among files or leave
-    /// something out, so that it must read by itself. There is no verdict in it.
+    /// Triages a run that was already read, all of it, without a verdict; `None` if triage would choose among
+    /// files or leave something out, so that it must read the files itself.
     pub(crate) fn of_read_run(
         &self,
         context: &mut model::Run,

@@ -199,7 +199,7 @@ fn named(name: &'static str, line: &Option<String>) -> Option<NamedCommand> {
     line.clone().map(|line| NamedCommand { name, line })
 }
 
-/// The line of progress on a terminal.
+/// The progress line on a terminal.
 struct Live(Option<ProgressBar>);
 
 impl Live {
@@ -226,7 +226,7 @@ impl Live {
     }
 }
 
-/// Clears the line however the search ends, so that it does not stay above the report or the error.
+/// Clears the line however the search ends, so that it is not left above the report or the error.
 impl Drop for Live {
     fn drop(&mut self) {
         if let Some(bar) = self.0.take() {

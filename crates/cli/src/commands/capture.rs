@@ -13,7 +13,7 @@ use crate::profile_facts::ProfileFactsArgs;
 use crate::store::attach;
 use crate::values::seconds;
 
-/// Environment variables that may hold the key; the first one that is set counts.
+/// Environment variables that may hold the key; the first one that is set is used.
 const KEY_VARIABLES: [&str; 3] = ["ROCM_PERF_API_KEY", "SGLANG_API_KEY", "VLLM_API_KEY"];
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

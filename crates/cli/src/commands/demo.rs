@@ -41,7 +41,7 @@ pub struct DemoArgs {
     listen: SocketAddr,
 }
 
-/// Rows per table: enough for an impression, without filling the screen.
+/// Rows per table: enough for an impression without filling the screen.
 const ROWS: usize = 8;
 const FINDINGS: usize = 3;
 
@@ -54,7 +54,7 @@ impl DemoArgs {
             return output.show(self.fill(output)?);
         }
         if self.serve {
-            // A worker of that server finds the store filled.
+            // A worker of that server finds the store already filled.
             if !serve::is_worker() {
                 self.fill(output)?;
             }
@@ -96,7 +96,7 @@ impl DemoArgs {
         StoreLocation { database: Some(self.database().display().to_string()), artifacts: None }
     }
 
-    /// A store of simulated experiments.
+    /// Fills a store with simulated experiments.
     fn fill(&self, output: &OutputArgs) -> Result<Report, Failure> {
         let mut report = experiment::fill_demo(&self.place(), &self.out.join("traces"), output)?;
         let database = self.database();

@@ -31,7 +31,7 @@ pub struct DigestArgs {
     #[arg(long, value_name = "NUMBER/OF")]
     part: Option<WorkShare>,
 
-    /// Digest again what is there already
+    /// Rewrite existing digests
     #[arg(long)]
     force: bool,
 }

@@ -406,7 +406,7 @@ impl ExperimentCommand {
     }
 }
 
-/// Holds the server's token where no file does: a token does not belong on a command line.
+/// Holds the server's token if no file does: a token does not belong on a command line.
 const TOKEN_VARIABLE: &str = "ROCM_PERF_TOKEN";
 
 impl PushArgs {

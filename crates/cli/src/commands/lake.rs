@@ -74,11 +74,11 @@ struct NameArgs {
     #[arg(long, value_name = "NAME")]
     run: Option<String>,
 
-    /// Name of the node, if the traces do not tell it
+    /// Name of the node, if the traces do not record it
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
 
-    /// Rank of a single trace, if nothing tells it
+    /// Rank of a single trace, if nothing else says it
     #[arg(long, value_name = "N")]
     rank: Option<i64>,
 }

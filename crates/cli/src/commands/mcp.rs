@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::output::OutputArgs;
 use crate::store::StoreArgs;
 
-/// Holds the token where no file does: a token does not belong on a command line.
+/// Holds the token if no file does: a token does not belong on a command line.
 const TOKEN_VARIABLE: &str = "ROCM_PERF_MCP_TOKEN";
 
 #[derive(Args, Debug)]

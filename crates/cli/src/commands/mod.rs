@@ -1,4 +1,4 @@
-//! One file per command: its options, and the calls that answer it.
+//! One file per command: its options, and the calls that run it.
 
 pub mod att;
 pub mod autotune;

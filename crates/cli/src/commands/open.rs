@@ -116,13 +116,13 @@ impl OpenArgs {
     }
 }
 
-/// Opens a link in the user's browser; false when there is none.
+/// Opens a link in the user's browser; `false` if there is none.
 fn browse(link: &str) -> bool {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let has_screen =
         cfg!(any(target_os = "macos", windows)) || set("DISPLAY").or(set("WAYLAND_DISPLAY")).is_some();
     let (program, arguments): (PathBuf, &[&str]) = match set("BROWSER") {
-        // It may hold a list; take the first.
+        // It may hold a list; takes the first.
         Some(browsers) => match std::env::split_paths(&browsers).next() {
             Some(first) => (first, &[]),
             None => return false,

@@ -66,13 +66,13 @@ pub fn serve_here(place: StoreLocation, listen: SocketAddr, output: &OutputArgs)
     serve::run(&options, &|address| ready(address, output)).map_err(failure)
 }
 
-/// Says where the server is.
+/// Prints the address of the server.
 fn ready(address: SocketAddr, output: &OutputArgs) {
     let url = format!("http://{address}/");
     if output.format() == Format::Json {
         let mut table = Table::new("servers", "Servers", vec![Column::text("url")]);
         table.push(vec![Value::from(url.as_str())]);
-        // A closed output does not end the server.
+        // A closed output does not stop the server.
         let _ = output.show(Report { command: "serve".into(), tables: vec![table], ..Report::default() });
     } else {
         println!("{url}");
@@ -82,7 +82,7 @@ fn ready(address: SocketAddr, output: &OutputArgs) {
     }
 }
 
-/// What to do about it.
+/// Adds what to do about the error.
 pub fn failure(error: ServeError) -> Failure {
     let message = error.to_string();
     match error {

@@ -92,7 +92,7 @@ impl TriageArgs {
     }
 }
 
-/// A framework, none for `auto`.
+/// A framework; `None` for `auto`.
 #[derive(Clone, Copy, Debug)]
 struct Framework(Option<&'static str>);
 

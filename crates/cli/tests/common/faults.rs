@@ -1,4 +1,4 @@
-//! Calls to the system that fail: a library that is loaded before the C library fails the n-th of them.
+//! Failing system calls: a library that is loaded before the C library fails the n-th of them.
 
 #![allow(dead_code)]
 
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-/// The library, compiled once; none without a C compiler, which is said.
+/// The library, compiled once; `None` without a C compiler, with a message.
 pub fn interposer() -> Option<&'static PathBuf> {
     static MADE: OnceLock<Option<PathBuf>> = OnceLock::new();
     let made = MADE.get_or_init(|| {
@@ -25,7 +25,7 @@ pub fn interposer() -> Option<&'static PathBuf> {
     made.as_ref()
 }
 
-/// Which calls to fail: the first ones, then fewer and fewer.
+/// Which calls to fail: the first ones, then increasingly sparse ones.
 pub fn sweep() -> Vec<usize> {
     if std::env::var("ROCM_PERF_FAULTS").is_ok_and(|which| which == "all") {
         return (1..400).collect();
@@ -42,7 +42,7 @@ pub struct Fault<'a> {
 }
 
 impl Fault<'_> {
-    /// Runs a command with it; also whether it happened.
+    /// Runs a command with this fault; also returns whether it happened.
     pub fn run(&self, command: &mut Command, folder: &Path) -> (Output, bool) {
         let log = folder.join("fault.log");
         let _ = std::fs::remove_file(&log);
@@ -55,9 +55,9 @@ impl Fault<'_> {
     }
 }
 
-/// An error of the device.
+/// A device error.
 pub const EIO: i32 = 5;
-/// No further process.
+/// No more processes.
 pub const EAGAIN: i32 = 11;
 /// A full disk.
 pub const ENOSPC: i32 = 28;

@@ -18,7 +18,7 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// None when nothing can be compiled here, which is said.
+    /// `None` if nothing can be compiled here, with a message.
     pub fn get() -> Option<&'static Lab> {
         static LAB: OnceLock<Option<Lab>> = OnceLock::new();
         let lab = LAB.get_or_init(|| {
@@ -44,10 +44,10 @@ impl Lab {
         self.folder.path().join(name).display().to_string()
     }
 
-    /// The binary with the stand-ins on its PATH and nothing of this machine's settings.
+    /// The binary with the stand-ins on its PATH and none of this machine's settings.
     pub fn rocm_perf(&self) -> Command {
         let mut command = rocm_perf();
-        // Programs that a test kills leave their temporary files in a folder that goes with the test binary.
+        // Killed programs leave their temporary files in a folder that is deleted later.
         command.env("PATH", self.stand_ins.path()).env("TMPDIR", self.folder.path());
         for name in ["ROCM_PATH", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"] {
             command.env_remove(name);
@@ -69,7 +69,8 @@ impl Lab {
     }
 }
 
-/// A folder of this test binary. Nothing is dropped at its end, so the next one removes the folders of those that ended.
+/// A folder for this test binary. Nothing is dropped at its end, so the next one removes the folders of those
+/// that ended.
 fn own_folder() -> PathBuf {
     let labs = Path::new(env!("CARGO_TARGET_TMPDIR")).join("labs");
     for entry in std::fs::read_dir(&labs).into_iter().flatten().flatten() {
@@ -106,7 +107,7 @@ pub fn failed(output: &Output, code: i32) -> String {
     errors
 }
 
-/// The traces that a run names.
+/// The traces that a run lists.
 pub fn traces(folder: &Path) -> Vec<PathBuf> {
     let run = run_json(folder);
     run["traces"].as_array().unwrap().iter().map(|name| folder.join(name.as_str().unwrap())).collect()

@@ -1,4 +1,4 @@
-//! What the tests of the binary share: running it, reading its JSON, finding real traces.
+//! Shared by the tests of the binary: running it, reading its JSON, finding real traces.
 
 #![allow(dead_code)]
 
@@ -7,14 +7,14 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// The binary with nothing of the caller's terminal.
+/// The binary without the caller's terminal settings.
 pub fn rocm_perf() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rocm-perf"));
     command.env_remove("COLUMNS").env("NO_COLOR", "1").stdin(std::process::Stdio::null());
     command
 }
 
-/// Runs it and gives the whole output.
+/// Runs it and returns the whole output.
 pub fn run<S: AsRef<std::ffi::OsStr>>(arguments: &[S]) -> Output {
     rocm_perf().args(arguments).output().expect("the binary runs")
 }
@@ -35,19 +35,19 @@ pub fn json(command: &str, inputs: &[&Path], more: &[&str]) -> Value {
     serde_json::from_str(&stdout(&arguments)).expect("the report is JSON")
 }
 
-/// Real traces and expected results, where they are; says so where not.
+/// Real traces and expected results, if they are here; otherwise prints that they are not.
 pub fn shared_data() -> Option<PathBuf> {
     testing::data("")
 }
 
-/// Data made by `synth` in a folder of its own.
+/// Data made by `synth` in its own folder.
 pub fn synth(folder: &Path, arguments: &[&str]) {
     let output =
         rocm_perf().arg("synth").args(arguments).arg("--out").arg(folder).output().expect("synth runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The files below a folder with that ending, sorted.
+/// The files below a folder with this extension, sorted.
 pub fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];

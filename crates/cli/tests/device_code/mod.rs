@@ -1,8 +1,8 @@
-//! Real code objects for a GPU that is not here.
+//! Real code objects for a GPU that this machine does not have.
 
 use std::process::Command;
 
-/// A clang that can, where there is one.
+/// A clang with this target, if there is one.
 pub fn clang() -> Option<&'static str> {
     let names = ["clang-22", "clang-23", "clang-21", "clang"];
     let can = |name: &&str| {
@@ -19,7 +19,7 @@ pub fn clang() -> Option<&'static str> {
     found
 }
 
-/// Makes a code object of a file.
+/// Options to compile a file to a code object.
 pub const OPTIONS: [&str; 8] = [
     "-x",
     "hip",

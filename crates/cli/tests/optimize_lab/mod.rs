@@ -1,4 +1,4 @@
-//! A program whose compiler is a shell script: what the program does depends on what the source says.
+//! A program whose compiler is a shell script: the source text decides what the program does.
 
 #![allow(dead_code)]
 
@@ -19,7 +19,7 @@ __global__ void scale(float* x, int n) {
 }
 ";
 
-/// Stands for a compiler: what the program does depends on what the source says.
+/// Acts as a compiler: the source text decides what the program does.
 pub const BUILD: &str = r#"
 grep -q BROKEN k.cu && { echo 'k.cu:5: error: BROKEN is not declared' >&2; exit 1; }
 time=10000; result=2
@@ -45,7 +45,7 @@ pub fn prepared() -> tempfile::TempDir {
     folder
 }
 
-/// The command with what every session needs.
+/// The command with the options that every session needs.
 pub fn optimize(folder: &Path, more: &[&str]) -> Command {
     let mut command = rocm_perf();
     command.current_dir(folder).args(["optimize", "--source", "k.cu", "--build", "sh build.sh"]);

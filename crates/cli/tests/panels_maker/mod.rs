@@ -12,14 +12,14 @@ pub const LAUNCHES: &[(&str, u32, u32)] = &[
     ("stream(double*, int)", 65536, 30_000),
 ];
 
-/// Counters of the joined table by launch: made from the name and the launch, the same on every machine.
+/// Counters of the joined table by launch: computed from the name and the launch, the same on every machine.
 fn value(counter: &str, launch: usize) -> u64 {
     let hash =
         counter.bytes().fold(2166136261u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(16777619));
     u64::from(hash % 9_000 + 1_000) * (launch as u64 + 1)
 }
 
-/// Values that a ratio of others should look sensible with.
+/// Values that give plausible ratios.
 fn sensible(counter: &str, launch: usize) -> u64 {
     let size = u64::from(LAUNCHES[launch].1);
     match counter {

@@ -10,7 +10,7 @@ pub enum Error {
     /// The options make no sense together.
     #[error("{0}")]
     Usage(String),
-    /// Nobody listens there.
+    /// Nothing listens at this address.
     #[error("cannot reach a server at `{url}`: {why}")]
     Refused {
         /// The server.
@@ -18,55 +18,55 @@ pub enum Error {
         /// The operating system's reason.
         why: String,
     },
-    /// It is there and does not answer.
+    /// It accepts connections but does not respond.
     #[error("`{url}{path}` did not answer within {seconds} s")]
     Timeout {
         /// The server.
         url: String,
-        /// What was asked.
+        /// The request path.
         path: String,
-        /// How long it had.
+        /// How long it was given.
         seconds: u64,
     },
-    /// It answered before and is gone.
+    /// It responded before and is gone.
     #[error("the server at `{url}` died during a request to `{path}`: {why}")]
     Died {
         /// The server.
         url: String,
-        /// What was asked.
+        /// The request path.
         path: String,
-        /// What was seen.
+        /// What happened.
         why: String,
     },
-    /// It wants a key, or another one.
+    /// It requires a key, or another one.
     #[error("the server at `{url}` rejected the key (HTTP {status} on `{path}`)")]
     Forbidden {
         /// The server.
         url: String,
-        /// What was asked.
+        /// The request path.
         path: String,
         /// 401 or 403.
         status: u16,
         /// Whether a key was sent.
         key_sent: bool,
     },
-    /// It is no server that we know.
+    /// It is not a server that we know.
     #[error("the server at `{url}` is neither SGLang nor vLLM")]
     Unknown {
         /// The server.
         url: String,
     },
-    /// The profile routes are not there.
+    /// The profile routes are missing.
     #[error("profiling is off on the {framework} server at `{url}` (HTTP 404 on `/start_profile`)")]
     ProfilingOff {
         /// The server.
         url: String,
         /// Its framework.
         framework: &'static str,
-        /// How to start it instead.
+        /// How to start the server instead.
         help: String,
     },
-    /// Somebody profiles already.
+    /// Another profile is already running.
     #[error("the server at `{url}` is already being profiled")]
     AlreadyRunning {
         /// The server.
@@ -77,24 +77,24 @@ pub enum Error {
     Failed {
         /// The server.
         url: String,
-        /// What was asked.
+        /// The request path.
         path: String,
         /// Its status.
         status: u16,
-        /// What it says.
+        /// Its message.
         message: String,
     },
-    /// It answered something else than it should.
+    /// Its response is invalid.
     #[error("unexpected response from the server at `{url}` to `{path}`: {why}")]
     Unexpected {
         /// The server.
         url: String,
-        /// What was asked.
+        /// The request path.
         path: String,
         /// What was wrong.
         why: String,
     },
-    /// The profile was taken and no file came.
+    /// The profile was taken, but no file appeared.
     #[error("no new trace appeared in `{}` within {seconds} s", folder.display())]
     NoFiles {
         /// The folder that was watched.
@@ -104,12 +104,12 @@ pub enum Error {
         /// A trace that appeared elsewhere.
         elsewhere: Option<PathBuf>,
     },
-    /// A file came and was never whole.
+    /// A file appeared but was never complete.
     #[error("`{}` is still incomplete after {seconds} s: {why}", path.display())]
     Truncated {
         /// The file.
         path: PathBuf,
-        /// How long it had.
+        /// How long it was given.
         seconds: u64,
         /// What is missing.
         why: String,
@@ -125,7 +125,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the user must change the command, rather than the server.
+    /// Whether the user must change the command instead of the server.
     pub fn is_usage(&self) -> bool {
         matches!(self, Error::Usage(_) | Error::Folder { .. })
     }

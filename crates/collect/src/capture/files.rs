@@ -1,4 +1,4 @@
-//! The files a server writes: which are new, when they are whole, and where they go.
+//! The files a server writes: which are new, when they are complete, and where they go.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,9 +13,9 @@ use super::server::{Facts, Server};
 use super::{Error, Options, Site, Stage, complete};
 use crate::doctor::{self, Machine};
 
-/// Folders below a trace folder that hold something else: our own results, and graph captures.
+/// Folders below a trace folder that hold other files: our own results, and graph captures.
 const OTHER_FOLDERS: [&str; 5] = ["prefill", "decode", "mapping", "capture_traces", "graph_capture_profile"];
-/// How often a silent server is asked whether it lives.
+/// How often to check that a silent server is alive.
 const HEARTBEAT: Duration = Duration::from_secs(2);
 /// Deep enough for a folder per run.
 const DEPTH: u32 = 2;
@@ -28,28 +28,28 @@ pub(super) struct Watch {
     site: Site,
 }
 
-/// What a look at a file gives.
+/// The state of a file at one check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Look {
     bytes: u64,
     modified: Option<SystemTime>,
 }
 
-/// A whole trace.
+/// A complete trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NewFile {
     pub path: PathBuf,
     pub bytes: u64,
 }
 
-/// All whole traces of a profile.
+/// All complete traces of a profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct WholeTraces {
     pub files: Vec<NewFile>,
 }
 
-impl Found {
-    /// What ranks are missing, when it is known how many there should be.
+impl WholeTraces {
+    /// Which ranks are missing, if their number is known.
     pub fn missing(&self, ranks: Option<u32>) -> Option<String> {
         let have = self.files.len() as u32;
         let ranks = ranks.filter(|ranks| have < *ranks)?;
@@ -58,7 +58,7 @@ impl Found {
 }
 
 impl Watch {
-    /// Remembers what is there.
+    /// Remembers the existing files.
     pub fn begin(site: &Site) -> Result<Self, Error> {
         let folder = site.watched().to_path_buf();
         if !folder.is_dir() {
@@ -74,8 +74,8 @@ impl Watch {
         &self.folder
     }
 
-    /// Waits until the new traces are whole: no longer growing, and readable to their end.
-    pub fn wait(&self, server: &Server, options: &Options) -> Result<Found, Error> {
+    /// Waits until the new traces are complete: no longer growing, and readable to the end.
+    pub fn wait(&self, server: &Server, options: &Options) -> Result<WholeTraces, Error> {
         let began = Instant::now();
         let (mut last, mut last_news, mut last_beat) = (BTreeMap::new(), began, began);
         let mut whole: BTreeSet<(PathBuf, u64)> = BTreeSet::new();
@@ -107,7 +107,7 @@ impl Watch {
             let enough = server.facts().ranks.is_some_and(|ranks| now.len() as u32 >= ranks);
             if all_whole && (enough || last_news.elapsed() >= options.settle) {
                 let files = now.iter().map(|(path, look)| NewFile { path: path.clone(), bytes: look.bytes });
-                return Ok(Found { files: files.collect() });
+                return Ok(WholeTraces { files: files.collect() });
             }
             if last_beat.elapsed() >= HEARTBEAT.min(options.timeout / 4) {
                 last_beat = Instant::now();
@@ -145,7 +145,7 @@ impl Watch {
         Error::NoFiles { folder: self.folder.clone(), seconds, elsewhere: self.elsewhere() }
     }
 
-    /// A trace that appeared meanwhile where servers write unless told otherwise.
+    /// A trace that appeared meanwhile in the servers' default folder.
     fn elsewhere(&self) -> Option<PathBuf> {
         let named = std::env::var_os("SGLANG_TORCH_PROFILER_DIR").map(PathBuf::from);
         let server_dir = self.site.server_dir.as_ref().map(PathBuf::from);
@@ -176,14 +176,14 @@ fn list(folder: &Path, depth: u32) -> BTreeMap<PathBuf, Look> {
     found
 }
 
-/// Whether a name is that of a rank's trace: not a frontend's without GPU events, not a merged one.
+/// Whether a name is that of a rank's trace: not of a frontend's without GPU events, nor of a merged one.
 fn is_trace(name: &str) -> bool {
     let trace =
         name.ends_with(".trace.json") || name.ends_with(".trace.json.gz") || name.contains(".pt.trace.json");
     trace && !name.contains(".async_llm.") && !name.starts_with("merged-") && !name.starts_with('.')
 }
 
-/// The stage in the name of a trace of SGLang.
+/// The stage in the name of an SGLang trace.
 pub(super) fn stage_of(path: &Path) -> Option<Stage> {
     let name = path.file_name()?.to_string_lossy().to_lowercase();
     let stem = name.split(".trace.json").next()?;
@@ -204,13 +204,13 @@ pub(super) fn rank_of(path: &Path) -> Option<u32> {
     })
 }
 
-/// Makes a folder for results.
+/// Creates a folder for results.
 pub(super) fn create(folder: &Path) -> Result<(), Error> {
     fs::create_dir_all(folder)
         .map_err(|e| Error::Folder { path: folder.into(), why: e.to_string().to_lowercase() })
 }
 
-/// Keeps what the doctor says of this machine beside the traces; of another machine nothing is known.
+/// Writes the doctor's facts about this machine next to the traces; nothing is known about other machines.
 pub(super) fn write_doctor(folder: &Path, url: &str) -> Result<(), Error> {
     if !is_local(url) {
         return Ok(());
@@ -233,7 +233,7 @@ fn is_local(url: &str) -> bool {
     ["localhost", "127.", "[::1]"].iter().any(|local| host.starts_with(local))
 }
 
-/// Keeps what the server says of itself beside its traces.
+/// Writes the server's own arguments next to its traces.
 pub(super) fn write_server_args(folder: &Path, facts: &Facts) -> Result<(), Error> {
     let path = folder.join(formats::run::SERVER_ARGS_FILE);
     let text = serde_json::to_string_pretty(&facts.server_args).unwrap_or_default();
@@ -257,7 +257,7 @@ pub(super) fn move_into(file: &Path, output_dir: &Path, stage: Stage) -> io::Res
         return Ok(target);
     }
     if fs::rename(file, &target).is_err() {
-        // Another file system: copy beside, then rename, so that nobody finds half a file.
+        // Another file system: copy, then rename, so that nobody finds half a file.
         let mut copy = OutputFile::create(&target)?;
         io::copy(&mut fs::File::open(file)?, &mut copy)?;
         copy.commit()?;

@@ -10,11 +10,11 @@ use ureq::Agent;
 use super::{Error, Options};
 use crate::tls;
 
-/// Statuses of a server that is there and busy.
+/// Statuses of a server that is busy.
 const BUSY: [u16; 2] = [429, 503];
-/// More than any answer that is looked at.
+/// Longer than any response that is read.
 const LONGEST_ANSWER: u64 = 64 << 20;
-/// Connecting takes milliseconds, or it will not happen.
+/// Connecting takes milliseconds, or will not happen.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A connection to a server.
@@ -25,11 +25,11 @@ pub(super) struct Client {
     timeout: Duration,
     retries: u32,
     retry_pause: Duration,
-    /// Whether it has answered: what is gone after that has died.
+    /// Whether it has responded: if it is gone after that, it died.
     answered: AtomicBool,
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub status: u16,
@@ -37,7 +37,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Whether the server did what it was asked.
+    /// Whether the request succeeded.
     pub fn is_ok(&self) -> bool {
         (200..300).contains(&self.status)
     }
@@ -64,7 +64,7 @@ impl Answer {
 }
 
 impl Client {
-    /// For a server; nothing is sent yet.
+    /// A client for a server; sends nothing yet.
     pub fn new(url: &str, options: &Options) -> Result<Self, Error> {
         let url = url.trim_end_matches('/');
         match url.split_once("://") {
@@ -84,7 +84,7 @@ impl Client {
             .tls_config(tls)
             .http_status_as_error(false)
             .max_redirects(0)
-            // A proxy of the environment is for the outside; servers to profile are near.
+            // A proxy in the environment is for the internet; servers to profile are local.
             .proxy(None)
             .timeout_connect(Some(CONNECT_TIMEOUT))
             .build()
@@ -110,17 +110,17 @@ impl Client {
         self.key.as_deref()
     }
 
-    /// Asks; tries again while the server is busy or not yet there.
+    /// Sends a GET; retries while the server is busy or not up yet.
     pub fn get(&self, path: &str) -> Result<Answer, Error> {
         self.retried(|| self.send(path, None, self.timeout))
     }
 
-    /// Sends a request that may be repeated; tries again while the server is busy.
+    /// Sends a request that may be repeated; retries while the server is busy.
     pub fn post(&self, path: &str, body: &Value) -> Result<Answer, Error> {
         self.retried(|| self.send(path, Some(body), self.timeout))
     }
 
-    /// Sends once, with a limit of its own.
+    /// Sends once, with a separate time limit.
     pub fn post_once(&self, path: &str, body: &Value, timeout: Duration) -> Result<Answer, Error> {
         self.send(path, Some(body), timeout)
     }
@@ -130,7 +130,7 @@ impl Client {
         matches!(self.send("/health", None, CONNECT_TIMEOUT), Err(Error::Died { .. }))
     }
 
-    /// The answer of a route that must succeed.
+    /// The response of a route that must succeed.
     pub fn succeeded(&self, path: &str, answer: Answer) -> Result<Answer, Error> {
         if answer.is_ok() {
             return Ok(answer);

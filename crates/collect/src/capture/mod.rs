@@ -26,11 +26,11 @@ use self::files::Watch;
 use server::Server;
 use workload::{Plan, Prompts, Scope};
 
-/// Hears what a capture is doing, which takes minutes.
+/// Gets progress messages of a capture, which takes minutes.
 pub trait Events: Sync {
     /// A step begins.
     fn step(&self, message: &str);
-    /// Something is not as it should be, and the capture goes on.
+    /// Something is wrong, but the capture continues.
     fn warn(&self, message: &str);
 }
 
@@ -41,7 +41,7 @@ pub struct CapturedTrace {
     pub role: Role,
     /// What the server was doing.
     pub stage: Stage,
-    /// Rank, when the name tells.
+    /// Rank, if the name has it.
     pub rank: Option<u32>,
     /// Where it is now.
     pub path: PathBuf,
@@ -49,14 +49,14 @@ pub struct CapturedTrace {
     pub bytes: u64,
 }
 
-/// What a capture gives.
+/// The result of a capture.
 #[derive(Clone, Debug, Default)]
 pub struct Captured {
     /// Traces by role, stage and rank.
     pub traces: Vec<CapturedTrace>,
-    /// What the servers say of themselves: the formal one first.
+    /// What the servers say about themselves: the formal one first.
     pub servers: Vec<(Role, Facts)>,
-    /// What was not as it should be.
+    /// What went wrong without stopping the capture.
     pub warnings: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ pub fn capture(options: &Options, events: &dyn Events) -> Result<Captured, Error
             Ok((site, Server::find(site, options)?))
         })
         .collect::<Result<_, Error>>()?;
-    // Both are known to be what they should before either is disturbed.
+    // Both are checked before either is disturbed.
     for (site, server) in &servers {
         Capture { options, site, server, events, captured: &mut captured }.all_workloads()?;
         captured.servers.push((site.role, server.facts().clone()));
@@ -126,7 +126,7 @@ impl Capture<'_> {
         }
         self.events.step(&format!("{label}: waiting for files in {}", watch.folder().display()));
         let found = match watch.wait(self.server, self.options) {
-            // A stop that failed explains why there is nothing.
+            // A failed stop explains why there are no files.
             Err(Error::NoFiles { .. }) if stopped.is_err() => return Err(stopped.unwrap_err()),
             found => found?,
         };

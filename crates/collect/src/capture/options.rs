@@ -16,7 +16,7 @@ pub enum Framework {
 }
 
 impl Framework {
-    /// As people write it.
+    /// Its usual spelling.
     pub fn name(self) -> &'static str {
         match self {
             Framework::Sglang => "SGLang",
@@ -25,13 +25,13 @@ impl Framework {
     }
 }
 
-/// Which of a pair of servers.
+/// Which one of a pair of servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// The server as it is used.
+    /// The server as it is normally used.
     #[default]
     Formal,
-    /// The same with graphs off, whose trace tells where kernels come from.
+    /// The same server with graphs off: its trace shows where kernels come from.
     Mapping,
 }
 
@@ -50,9 +50,9 @@ impl Role {
 pub enum Stage {
     /// Reading prompts.
     Prefill,
-    /// Making tokens.
+    /// Generating tokens.
     Decode,
-    /// Whatever came.
+    /// Whatever arrived.
     #[default]
     All,
 }
@@ -68,7 +68,7 @@ impl Stage {
     }
 }
 
-/// What the server is given to do.
+/// The requests to send to the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Workload {
     /// One profile of a few ordinary requests.
@@ -94,7 +94,7 @@ impl Workload {
     }
 }
 
-/// A server, and where its traces go.
+/// A server, and the folder of its traces.
 #[derive(Clone, Debug, Default)]
 pub struct Site {
     /// Which of a pair.
@@ -105,9 +105,9 @@ pub struct Site {
     pub output_dir: PathBuf,
     /// Folder where the server's files appear on this machine; the output folder otherwise.
     pub trace_dir: Option<PathBuf>,
-    /// The same folder as the server sees it, when that differs (a container).
+    /// The same folder as the server sees it, if it differs (a container).
     pub server_dir: Option<String>,
-    /// Start of the names of trace files.
+    /// Prefix of the trace file names.
     pub profile_prefix: String,
 }
 
@@ -123,7 +123,7 @@ impl Site {
 pub struct Lengths {
     /// Words of the prompt.
     pub input: u32,
-    /// Tokens to make.
+    /// Tokens to generate.
     pub output: Option<u32>,
 }
 
@@ -134,11 +134,11 @@ pub struct Options {
     pub formal: Site,
     /// The same server with graphs off.
     pub mapping: Option<Site>,
-    /// The framework, or find out.
+    /// The framework; `None`: detect it.
     pub framework: Option<Framework>,
     /// Sent as a bearer token.
     pub api_key: Option<String>,
-    /// File of authorities to trust for https; the system's otherwise.
+    /// CA certificates to trust for https [default: the system's].
     pub certificates: Option<PathBuf>,
     /// Forward steps in a profile.
     pub num_steps: u32,
@@ -146,17 +146,17 @@ pub struct Options {
     pub warmup_steps: u32,
     /// First forward step to profile (SGLang).
     pub start_step: Option<u32>,
-    /// Separate traces for prefill and decode in the legacy workload (SGLang, on unless told otherwise).
+    /// Separate traces for prefill and decode in the legacy workload (SGLang) [default: on].
     pub profile_by_stage: Option<bool>,
-    /// Have rank 0 write a merged trace too (SGLang).
+    /// Whether rank 0 also writes a merged trace (SGLang).
     pub merge_profiles: bool,
-    /// What to have the server do.
+    /// The requests to send while profiling.
     pub workload: Workload,
     /// Requests per profile.
     pub probe_requests: u32,
     /// Prompt of the legacy workload.
     pub probe_prompt: Option<String>,
-    /// Tokens of the legacy workload; max(64, 8 × steps) otherwise.
+    /// Tokens of the legacy workload [default: max(64, 8 × steps)].
     pub probe_max_new_tokens: Option<u32>,
     /// Pause between start and the first request.
     pub probe_delay: Duration,
@@ -164,22 +164,22 @@ pub struct Options {
     pub prefill: Lengths,
     /// Decode requests.
     pub decode: Lengths,
-    /// Stop a profile that is running before the first start.
+    /// Before the first start, stop a profile that is already running.
     pub stop_first: bool,
-    /// How long to wait for an answer, and for files.
+    /// How long to wait for a response, and for files.
     pub timeout: Duration,
-    /// How often to try again when a server cannot be reached or is busy.
+    /// Retries if a server cannot be reached or is busy.
     pub retries: u32,
-    /// Pause before trying again.
+    /// Pause before a retry.
     pub retry_pause: Duration,
-    /// Pause between two looks at the files.
+    /// Pause between two checks for files.
     pub poll: Duration,
-    /// Without news of files for this long, those that are whole are all there are.
+    /// If no file changes for this long, the complete ones are all there are.
     pub settle: Duration,
 }
 
 impl Options {
-    /// Everything as usual for a server.
+    /// Default options for a server.
     pub fn new(formal: Site) -> Self {
         Self {
             formal,
@@ -213,7 +213,7 @@ impl Options {
         std::iter::once(&self.formal).chain(&self.mapping).collect()
     }
 
-    /// What cannot be meant.
+    /// Refuses combinations that make no sense.
     pub(super) fn check(&self) -> Result<(), Error> {
         let usage = |message: &str| Err(Error::Usage(message.into()));
         if self.num_steps == 0 {
@@ -230,7 +230,7 @@ impl Options {
         Ok(())
     }
 
-    /// Options that only SGLang has, when given.
+    /// Options that only SGLang has, if given.
     pub(super) fn sglang_only(&self) -> Option<&'static str> {
         let given = [
             (self.start_step.is_some(), "a first step to profile"),

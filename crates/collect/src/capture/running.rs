@@ -1,11 +1,11 @@
-//! Profiles that this process started, so that an interrupt does not leave a server profiling for ever.
+//! Profiles that this process started, so that an interrupt does not leave a server profiling forever.
 
 use std::sync::Mutex;
 use std::time::Duration;
 
 static RUNNING: Mutex<Vec<Running>> = Mutex::new(Vec::new());
 
-/// An interrupted user does not wait longer.
+/// A user who interrupted does not wait longer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A profile on a server.
@@ -14,13 +14,13 @@ pub(super) struct Running {
     pub key: Option<String>,
 }
 
-/// Notes that a profile was started.
+/// Records that a profile was started.
 pub(super) fn add(profile: Running) {
     remove(&profile.url);
     RUNNING.lock().unwrap_or_else(|e| e.into_inner()).push(profile);
 }
 
-/// Notes that the profile of a server was stopped.
+/// Records that the profile of a server was stopped.
 pub(super) fn remove(url: &str) {
     RUNNING.lock().unwrap_or_else(|e| e.into_inner()).retain(|profile| profile.url != url);
 }
@@ -35,7 +35,7 @@ pub fn stop_running_profiles() {
         if let Some(key) = &profile.key {
             request = request.header("Authorization", format!("Bearer {key}"));
         }
-        // The server may be gone or slow: there is nobody left to tell.
+        // The server may be gone or slow: there is nobody left to report it to.
         let _ = request.send_empty();
     }
 }

@@ -11,17 +11,17 @@ use super::running::{self, Running};
 use super::workload::{Plan, Prompts, Requests, Scope};
 use super::{Error, Framework, Options, Site};
 
-/// Routes that tell what an SGLang server is, the newest first.
+/// Routes that describe an SGLang server, newest first.
 const SGLANG_INFO: [&str; 2] = ["/server_info", "/get_server_info"];
 /// Keys that only an SGLang server's description has.
 const SGLANG_KEYS: [&str; 4] = ["internal_states", "tokenizer_path", "prefill", "decode"];
 
-/// What a server says of itself.
+/// What a server says about itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
     /// Its address.
     pub url: String,
-    /// What it runs.
+    /// Its framework.
     pub framework: Framework,
     /// Its release.
     pub version: Option<String>,
@@ -29,7 +29,7 @@ pub struct Facts {
     pub model: Option<String>,
     /// Tensor-parallel ranks.
     pub tp_size: Option<u32>,
-    /// Ranks that write a trace each, when known.
+    /// Ranks that write a trace each, if known.
     pub ranks: Option<u32>,
     /// Its own arguments, without secrets.
     pub server_args: Map<String, Value>,
@@ -44,7 +44,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Asks the server what it is.
+    /// Asks the server which framework it runs.
     pub fn find(site: &Site, options: &Options) -> Result<Self, Error> {
         let client = Client::new(&site.url, options)?;
         let sglang = match options.framework {
@@ -68,12 +68,12 @@ impl Server {
         Ok(Self { client, facts, plain: AtomicBool::new(false) })
     }
 
-    /// What it said.
+    /// What it said about itself.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    /// What it runs.
+    /// Its framework.
     pub fn framework(&self) -> Framework {
         self.facts.framework
     }
@@ -102,20 +102,20 @@ impl Server {
         Ok(())
     }
 
-    /// Stops the profile. One that has stopped by itself is no failure.
+    /// Stops the profile. One that has already stopped is not a failure.
     pub fn stop(&self, timeout: Duration) -> Result<(), Error> {
         let path = "/stop_profile";
         let result = self.client.post_once(path, &Value::Null, timeout);
         running::remove(&self.facts.url);
         let answer = result?;
-        // SGLang answers so when the profile has reached its last step; it gives no other sign of that.
+        // SGLang responds like this once the profile has reached its last step; there is no other sign of it.
         if answer.status == 500 && self.framework() == Framework::Sglang {
             return Ok(());
         }
         self.client.succeeded(path, answer).map(|_| ())
     }
 
-    /// Sends the requests of a part of a workload and waits for their answers.
+    /// Sends the requests of a part of a workload and waits for the responses.
     pub fn send(&self, requests: &Requests, prompts: &Prompts) -> Result<(), Error> {
         let send = || self.send_one(&prompts.next(requests), prompts.count(), requests.tokens);
         if !requests.together {
@@ -144,7 +144,7 @@ impl Server {
             if answer.is_ok() {
                 return Ok(());
             }
-            // A model without a chat template; completions tell what is wrong otherwise.
+            // A model without a chat template; otherwise, completions show what is wrong.
             self.plain.store(true, Ordering::Relaxed);
             body.as_object_mut().map(|fields| fields.shift_remove("messages"));
         }
@@ -212,7 +212,7 @@ fn sglang_facts(client: &Client) -> Result<Option<Facts>, Error> {
         let text = |key: &str| info.get(key).and_then(Value::as_str).map(String::from);
         let tp_size = number("tp_size");
         let ranks = tp_size.map(|tp| {
-            // With attention parallel over data the ranks of a group are shared, not added.
+            // With data-parallel attention the ranks of a group are shared, not added.
             let shared = info.get("enable_dp_attention").and_then(Value::as_bool).unwrap_or(false);
             let copies = if shared { 1 } else { number("dp_size").unwrap_or(1) };
             tp * number("pp_size").unwrap_or(1).max(1) * copies.max(1)

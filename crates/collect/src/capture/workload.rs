@@ -24,21 +24,21 @@ impl Scope {
     }
 }
 
-/// Requests that are alike.
+/// A number of similar requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Requests {
     pub count: u32,
-    /// Words of the prompt; none for the prompt the user gave.
+    /// Words of the prompt; 0 for the user's prompt.
     pub words: u32,
-    /// The prompt after the first word, when the user gave one.
+    /// The prompt after the first word, if the user gave one.
     pub prompt: Option<String>,
-    /// Tokens to make.
+    /// Tokens to generate.
     pub tokens: u32,
-    /// Sent at once, to be one batch, or one after the other.
+    /// Sent at once, as one batch, or one after the other.
     pub together: bool,
 }
 
-/// A profile: what is sent before it and during it.
+/// A profile: the requests before it and during it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Plan {
     pub scope: Scope,
@@ -65,8 +65,9 @@ impl Plan {
             }
             Scope::Decode => {
                 let words = options.decode.input;
-                // SGLang stops by itself after so many steps. vLLM profiles to the end of the requests, and
-                // thousands of steps would make a file of gigabytes: one step to read the prompt, then these.
+                // SGLang stops on its own after this many steps. vLLM profiles to the end of the requests,
+                // and thousands of steps would make a file of gigabytes: one step to read the prompt, then
+                // these.
                 let tokens = options.decode.output.unwrap_or(match framework {
                     Framework::Sglang => 2048,
                     Framework::Vllm => steps + 1,
@@ -98,7 +99,7 @@ impl Plan {
         }
     }
 
-    /// The start of file names, which tells the workload.
+    /// The prefix of file names, which identifies the workload.
     pub fn prefix(&self, prefix: &str) -> String {
         match self.scope {
             Scope::Legacy => prefix.to_string(),
@@ -107,20 +108,20 @@ impl Plan {
     }
 }
 
-/// Prompts that no cache has seen: each starts with a word of its own.
+/// Prompts that no cache has seen: each starts with a unique word.
 pub(super) struct Prompts {
     run: u32,
     next: AtomicU32,
 }
 
 impl Prompts {
-    /// For a run; another run's prompts are others.
+    /// Prompts of one run; other runs get different ones.
     pub fn new() -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self { run: now.subsec_nanos() ^ now.as_secs() as u32, next: AtomicU32::new(0) }
     }
 
-    /// How many there were.
+    /// How many there were so far.
     pub fn count(&self) -> u32 {
         self.next.load(Ordering::Relaxed)
     }

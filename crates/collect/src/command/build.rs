@@ -16,26 +16,26 @@ pub struct Wanted {
     pub trace: Vec<String>,
     /// Counters.
     pub counters: Vec<String>,
-    /// Those of the counters that the profiler must be told the meaning of.
+    /// The counters that the profiler needs a definition of.
     pub definitions: Vec<Definition>,
     /// Formats of files.
     pub formats: Vec<String>,
-    /// The profiler's own totals.
+    /// The profiler's own statistics.
     pub statistics: bool,
-    /// Samples of the program counter.
+    /// PC sampling.
     pub pc_sampling: Option<PcSampling>,
-    /// Further options.
+    /// More options.
     pub options: Vec<String>,
 }
 
-/// A counter that a profiler does not define by itself.
+/// A counter that the profiler does not define.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
     /// Its name.
     pub counter: String,
-    /// What it is, in the profiler's words.
+    /// Its formula, in the profiler's syntax.
     pub formula: String,
-    /// The GPU for which it is defined.
+    /// The GPU that it is defined for.
     pub arch: String,
 }
 
@@ -44,27 +44,27 @@ pub struct Definition {
 pub struct Output {
     /// Its folder.
     pub folder: PathBuf,
-    /// Beginning of its files' names, with rocprofv3's placeholders.
+    /// Prefix of its file names, with rocprofv3's placeholders.
     pub name: String,
 }
 
-/// A command and what it rests on.
+/// A command, with the files it needs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Built {
-    /// The profiler and its options, up to and with `--`; the application follows.
+    /// The profiler and its options, including `--`; the application follows.
     pub words: Vec<String>,
-    /// Files to be written before: name in the pass's folder, and text.
+    /// Files to write first: name in the pass's folder, and text.
     pub files: Vec<(String, String)>,
-    /// What is done otherwise than asked, and why.
+    /// What differs from the request, and why.
     pub notes: Vec<String>,
 }
 
-/// Counters of profilers without `--pmc` are read from this file.
+/// Profilers without `--pmc` read counters from this file.
 const COUNTER_FILE: &str = "counters.txt";
-/// Meanings of counters are read from this file.
+/// Definitions of counters are read from this file.
 const DEFINITION_FILE: &str = "definitions.yaml";
 
-/// The first release that takes definitions of counters.
+/// The first release that accepts counter definitions.
 pub(crate) fn definitions_since() -> Version {
     since("extra-counters")
 }
@@ -116,7 +116,7 @@ fn rocprofv3(profiler: &Profiler, wanted: &Wanted, output: &Output) -> Result<Bu
     given.push(Given::with("output-file", [&output.name]));
     too_new(profiler, &mut given, wanted, &mut built.notes)?;
     built.words.push(profiler.path.display().to_string());
-    // `-d` and `-o` are what every release calls them.
+    // `-d` and `-o` exist in every release.
     let short = |name: &str| match name {
         "output-directory" => Some("-d"),
         "output-file" => Some("-o"),
@@ -135,7 +135,7 @@ fn rocprofv3(profiler: &Profiler, wanted: &Wanted, output: &Output) -> Result<Bu
     Ok(built)
 }
 
-/// The file of definitions, in the layout of the profiler's own.
+/// The file of definitions, in the layout of the profiler's own file.
 fn definitions(of: &[Definition]) -> String {
     let mut text = "rocprofiler-sdk:\n  counters-schema-version: 1\n  counters:\n".to_string();
     for Definition { counter, formula, arch } in of {
@@ -150,7 +150,8 @@ pub(crate) fn since(option: &str) -> Version {
     options::find(option).map_or(Version::DEVELOPMENT, |option| option.since)
 }
 
-/// Formats that the release writes. One that can be read back is always among them: data is checked, passes are merged.
+/// Formats that the release writes. They always include one that we can read: data is checked, passes are
+/// merged.
 fn formats(asked: &[String], version: Version, notes: &mut Vec<String>) -> Vec<String> {
     let databases = version >= Version::new(7, 0);
     let mut formats: Vec<String> = Vec::new();
@@ -174,7 +175,7 @@ fn formats(asked: &[String], version: Version, notes: &mut Vec<String>) -> Vec<S
     formats
 }
 
-/// Leaves out traces that the release does not know; anything else that is too new is an error.
+/// Leaves out traces that the release does not support; anything else that is too new is an error.
 fn too_new(
     profiler: &Profiler,
     given: &mut Vec<Given>,
@@ -210,7 +211,7 @@ fn too_new(
     }
 }
 
-/// The legacy profiler: no separator, other words, traces that include activity.
+/// The legacy profiler: no separator, other option names, traces that include activity.
 fn rocprof(profiler: &Profiler, wanted: &Wanted, output: &Output) -> Result<Built, CollectError> {
     if wanted.pc_sampling.is_some() {
         return Err(CollectError::TooOld {
@@ -253,7 +254,7 @@ fn rocprof(profiler: &Profiler, wanted: &Wanted, output: &Output) -> Result<Buil
     Ok(built)
 }
 
-/// The legacy profiler takes a file's whole name, and no placeholders.
+/// The legacy profiler needs a full file name, without placeholders.
 fn legacy_file(folder: &Path, name: &str) -> PathBuf {
     let name: String = name.split('_').filter(|part| !part.contains('%')).collect::<Vec<_>>().join("_");
     folder.join(if name.is_empty() { "results.csv".to_string() } else { format!("{name}.csv") })

@@ -9,7 +9,7 @@ use super::version::Version;
 pub enum Takes {
     /// Nothing.
     Nothing,
-    /// Perhaps a word such as `yes` or `off`.
+    /// Optionally a word such as `yes` or `off`.
     Switch,
     /// One word.
     Value,
@@ -19,7 +19,7 @@ pub enum Takes {
 
 /// An option of rocprofv3.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct ProfilerOption {
     /// Long name without dashes.
     pub name: &'static str,
     /// Short name.
@@ -30,7 +30,7 @@ pub struct Known {
     pub since: Version,
 }
 
-/// An option as it is given: its long name and its words.
+/// An option as given: its long name and its words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given {
     /// Long name without dashes.
@@ -52,7 +52,7 @@ impl Given {
 
     /// As words of a command line.
     pub fn words(&self) -> impl Iterator<Item = String> + '_ {
-        // A value that looks like an option is only safe behind `=`.
+        // A value that looks like an option is only safe after `=`.
         let attached = self.values.first().filter(|value| value.starts_with('-'));
         let first = match attached {
             Some(value) => format!("--{}={value}", self.name),
@@ -62,7 +62,7 @@ impl Given {
     }
 }
 
-/// What is wrong with options that somebody wrote.
+/// What is wrong with the options that a user wrote.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OptionError {
     /// rocprofv3 has no such option.
@@ -70,7 +70,7 @@ pub enum OptionError {
     Unknown {
         /// As it was written.
         word: String,
-        /// What looks like it.
+        /// The most similar option.
         nearest: Option<String>,
     },
     /// A value is missing.
@@ -87,7 +87,7 @@ pub enum OptionError {
         /// What was given.
         value: String,
     },
-    /// Something that belongs to no option.
+    /// A word that belongs to no option.
     #[error("unexpected word `{word}`")]
     Stray {
         /// The word.
@@ -96,14 +96,14 @@ pub enum OptionError {
 }
 
 /// All options, by name.
-pub fn known() -> &'static [Known] {
-    static TABLE: LazyLock<Vec<Known>> = LazyLock::new(|| {
+pub fn known() -> &'static [ProfilerOption] {
+    static TABLE: LazyLock<Vec<ProfilerOption>> = LazyLock::new(|| {
         include_str!("options.tsv").lines().filter(|line| !line.starts_with('#')).filter_map(row).collect()
     });
     &TABLE
 }
 
-fn row(line: &'static str) -> Option<Known> {
+fn row(line: &'static str) -> Option<ProfilerOption> {
     let mut fields = line.split('\t');
     let (name, letter, kind, since) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
     let takes = match kind {
@@ -113,18 +113,18 @@ fn row(line: &'static str) -> Option<Known> {
         _ => Takes::Values,
     };
     let since = if since == "dev" { Version::DEVELOPMENT } else { Version::parse(since)? };
-    Some(Known { name, letter: letter.chars().next(), takes, since })
+    Some(ProfilerOption { name, letter: letter.chars().next(), takes, since })
 }
 
-/// The option of that long name.
-pub fn find(name: &str) -> Option<&'static Known> {
+/// The option with this long name.
+pub fn find(name: &str) -> Option<&'static ProfilerOption> {
     known().iter().find(|option| option.name == name)
 }
 
 const YES: &[&str] = &["y", "yes", "t", "true", "on", "1"];
 const NO: &[&str] = &["n", "no", "f", "false", "off", "0"];
 
-/// Whether a word says no.
+/// Whether a word means no.
 pub fn is_no(word: &str) -> bool {
     NO.contains(&word.to_ascii_lowercase().as_str())
 }
@@ -133,7 +133,7 @@ fn is_truth(word: &str) -> bool {
     is_no(word) || YES.contains(&word.to_ascii_lowercase().as_str())
 }
 
-/// Reads the words that stand before `--`.
+/// Reads the words before `--`.
 pub fn parse(words: &[String]) -> Result<Vec<Given>, OptionError> {
     let mut given = Vec::new();
     let mut rest = words.iter().peekable();
@@ -171,8 +171,8 @@ pub fn parse(words: &[String]) -> Result<Vec<Given>, OptionError> {
     Ok(given)
 }
 
-/// The option behind a word, and the value that is attached to it.
-fn named(word: &str) -> Result<(&'static Known, Option<String>), OptionError> {
+/// The option that a word names, and the value attached to it.
+fn named(word: &str) -> Result<(&'static ProfilerOption, Option<String>), OptionError> {
     let unknown = |name: &str| OptionError::Unknown { word: word.into(), nearest: nearest(name) };
     if let Some(long) = word.strip_prefix("--").filter(|long| !long.is_empty()) {
         let (name, value) =
@@ -189,7 +189,7 @@ fn named(word: &str) -> Result<(&'static Known, Option<String>), OptionError> {
     Ok((option, (!attached.is_empty()).then(|| attached.to_string())))
 }
 
-/// The option whose name is most like `name`, when one is.
+/// The option with the most similar name, if there is one.
 fn nearest(name: &str) -> Option<String> {
     let names = known().iter().map(|option| option.name);
     expr::names::closest(name, names, name.len() / 3).map(|near| format!("--{near}"))

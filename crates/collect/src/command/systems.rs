@@ -1,21 +1,21 @@
-//! Commands for ROCm Systems Profiler: a configuration file of ours, and the program of the mode.
+//! Commands for ROCm Systems Profiler: a configuration file that we write, and the program of the mode.
 
 use super::build::{Built, Output, Wanted};
 use super::version::Version;
 use crate::profiler::Profiler;
 use crate::run::CollectError;
 
-/// How the whole process is watched.
+/// How to watch the whole process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Call stacks of the host are sampled; nothing is rewritten.
     #[default]
     Sample,
-    /// The program is rewritten first, so that its functions are traced.
+    /// The program is rewritten first, to trace its functions.
     Instrument,
-    /// As it is, or as it was rewritten before.
+    /// As it is, or as it was rewritten earlier.
     Run,
-    /// It runs already.
+    /// It is already running.
     Attach,
 }
 
@@ -30,7 +30,7 @@ impl Mode {
         }
     }
 
-    /// The mode of that name.
+    /// The mode with this name.
     pub fn named(name: &str) -> Option<Self> {
         [Mode::Sample, Mode::Instrument, Mode::Run].into_iter().find(|mode| mode.name() == name)
     }
@@ -45,13 +45,13 @@ impl Mode {
     }
 }
 
-/// The configuration's name in the pass's folder.
+/// Name of the configuration file in the pass's folder.
 const CONFIG: &str = "rocprof-sys.cfg";
 
-/// The rewritten application's name in the pass's folder.
+/// Name of the rewritten application in the pass's folder.
 pub(crate) const INSTRUMENTED: &str = "application.inst";
 
-/// Traces of rocprofv3 and the domains they are here.
+/// rocprofv3's traces, and their domains here.
 const DOMAINS: &[(&str, &str)] = &[
     ("hip", "hip_runtime_api"),
     ("hip-runtime", "hip_runtime_api"),
@@ -79,7 +79,7 @@ pub(super) fn build(
     let mut built = Built::default();
     let config = output.folder.join(CONFIG);
     built.words.extend(["env".into(), format!("ROCPROFSYS_CONFIG_FILE={}", config.display())]);
-    // Of ranks, files are told apart by their beginning.
+    // A prefix distinguishes the files of ranks.
     if let Some(rank) = output.name.strip_suffix("%hostname%_%pid%").filter(|rank| !rank.is_empty()) {
         built.words.push(format!("ROCPROFSYS_OUTPUT_PREFIX={rank}"));
     }

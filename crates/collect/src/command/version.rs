@@ -12,11 +12,11 @@ pub struct Version {
 }
 
 impl Version {
-    /// The release that brought databases and `--version`; assumed where nothing is installed to ask.
+    /// The release that introduced databases and `--version`; assumed if nothing is installed.
     pub const ASSUMED: Self = Self::new(7, 0);
-    /// The oldest release that has rocprofv3.
+    /// The oldest release with rocprofv3.
     pub const OLDEST: Self = Self::new(6, 2);
-    /// Newer than every release: what is only in development.
+    /// Newer than every release: for features still in development.
     pub const DEVELOPMENT: Self = Self::new(u32::MAX, 0);
 
     /// A release.
@@ -30,7 +30,7 @@ impl Version {
         Some(Self::new(numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
     }
 
-    /// The release that a version of the rocprofiler-sdk came with.
+    /// The release that came with a version of the rocprofiler-sdk.
     pub fn of_sdk(text: &str) -> Option<Self> {
         let sdk = Self::parse(text)?;
         let patch = text.trim().split('.').nth(2).and_then(|patch| patch.parse::<u32>().ok());

@@ -7,17 +7,18 @@ use ::report::HealthStatus;
 use super::{Check, Machine, examine_these};
 use crate::environment::container_image;
 
-/// Checks that decide whether a profile can be trusted and that run no other program.
+/// Checks that decide whether a profile can be trusted, and that start no program.
 const PREFLIGHT: [&str; 6] = ["driver", "gpus", "kfd", "render", "visibility", "output"];
 
-/// The checks that are made before every run: those that take no time.
+/// The checks that run before every run: those that take no time.
 pub fn preflight(machine: &Machine) -> Vec<Check> {
     examine_these(machine, |id| PREFLIGHT.contains(&id))
 }
 
-/// What a profile declares of its machine, under the names of `profile_metadata.json`; unknown fields are left out.
+/// The facts about the machine for a profile, under the names of `profile_metadata.json`; unknown fields are
+/// left out.
 ///
-/// Clocks are the highest that the driver allows: GPUs at rest run slower.
+/// Clocks are the highest that the driver allows: idle GPUs run slower.
 pub fn facts(machine: &Machine, checks: &[Check]) -> Map<String, Value> {
     let failed: Vec<&str> =
         checks.iter().filter(|check| check.status == HealthStatus::Fail).map(|check| check.id).collect();

@@ -1,17 +1,18 @@
-//! Known issues: a dated table (`known.toml`) of stacks that are bad for profiling, compared with a machine.
+//! Known issues: a dated table (`known.toml`) of stacks that are bad for profiling, matched against a
+//! machine.
 
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 
 use super::stack::{Release, Stack};
-use super::{Found, Machine};
+use super::{CheckResult, Machine};
 
 /// The table.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KnownIssues {
-    /// The day it was last brought up to date.
+    /// The day it was last updated.
     pub as_of: String,
     /// Its rows.
     #[serde(rename = "issue")]
@@ -28,7 +29,7 @@ pub struct KnownIssue {
     pub title: String,
     /// The day it was reported.
     pub seen: String,
-    /// Where.
+    /// Link to the report.
     pub link: String,
     /// What goes wrong.
     pub effect: String,
@@ -37,7 +38,7 @@ pub struct KnownIssue {
     when: When,
 }
 
-/// All must hold.
+/// Conditions; all must hold.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct When {
@@ -68,12 +69,12 @@ static TABLE: LazyLock<KnownIssues> = LazyLock::new(|| {
     formats::tables::built_in(include_str!("known.toml")).unwrap_or_default()
 });
 
-/// An issue that a machine has, and by what it shows.
+/// An issue that a machine has, and why it matches.
 #[derive(Clone, Debug)]
 pub struct Hit {
     /// The issue.
     pub issue: &'static KnownIssue,
-    /// What on the machine fits it.
+    /// Which facts of the machine match.
     pub found: Vec<String>,
 }
 
@@ -85,7 +86,7 @@ pub fn known_issues(machine: &Machine) -> Vec<Hit> {
 }
 
 impl When {
-    /// What fits, where all conditions hold.
+    /// The matching facts, if all conditions hold.
     fn fits(&self, stack: &Stack) -> Option<Vec<String>> {
         let mut found = Vec::new();
         let releases = [
@@ -121,14 +122,14 @@ impl When {
 }
 
 /// The check `known_issues`.
-pub(super) fn check(machine: &Machine) -> Found {
+pub(super) fn check(machine: &Machine) -> CheckResult {
     let hits = known_issues(machine);
     if hits.is_empty() {
-        return Found::pass(format!("none of {} (as of {})", TABLE.issues.len(), TABLE.as_of));
+        return CheckResult::pass(format!("none of {} (as of {})", TABLE.issues.len(), TABLE.as_of));
     }
     let titles: Vec<String> =
         hits.iter().map(|hit| format!("{} ({})", hit.issue.title, hit.found.join(", "))).collect();
-    Found::warn(titles.join("; "))
+    CheckResult::warn(titles.join("; "))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use crate::gpus::{self, Topology, read_text};
 
-/// Who would run the profiler.
+/// The user who would run the profiler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
     /// User.
@@ -30,13 +30,13 @@ pub struct Machine {
     pub identity: Identity,
     /// Where traces would go.
     pub out_dir: PathBuf,
-    /// Free bytes there, when the machine is not this one.
+    /// Free bytes there, if it is another machine.
     pub free_bytes: Option<u64>,
-    /// Most files that may be open.
+    /// Limit of open files.
     pub open_files: u64,
-    /// Version of KFD's interface, where it can be asked.
+    /// Version of KFD's interface, if it can be queried.
     pub kfd_interface: Option<(u32, u32)>,
-    /// Whether the clock is synchronised, where it can be asked.
+    /// Whether the clock is synchronised, if it can be queried.
     pub synchronised: Option<bool>,
     /// What KFD says.
     pub topology: Topology,
@@ -57,7 +57,7 @@ impl Machine {
         }
     }
 
-    /// This user on the machine whose files are below `root`, which is `/` unless tests say otherwise.
+    /// This user on the machine whose files are below `root`, which is `/` except in tests.
     pub fn at(root: &Path, out_dir: &Path) -> Self {
         let this = Self::this(out_dir);
         if root == Path::new("/") {
@@ -67,7 +67,7 @@ impl Machine {
         Self { path, environment, identity, ..Self::below(root, out_dir) }
     }
 
-    /// A machine whose files are below `root`; with no programs, no environment and nobody logged in.
+    /// A machine whose files are below `root`; without programs, environment or user.
     pub fn below(root: &Path, out_dir: &Path) -> Self {
         Self {
             root: root.to_path_buf(),
@@ -105,7 +105,7 @@ impl Machine {
         on_path.chain(rocm).find(|path| crate::profiler::is_program(path))
     }
 
-    /// Folders that ROCm may be in, the likeliest first.
+    /// Folders that may contain ROCm, the likeliest first.
     pub(super) fn rocm_folders(&self) -> Vec<PathBuf> {
         let mut folders: Vec<PathBuf> = self
             .variable("ROCM_PATH")
@@ -123,7 +123,7 @@ impl Machine {
         folders
     }
 
-    /// What a program prints, when it ends well.
+    /// What a program prints, if it succeeds.
     pub(super) fn output(&self, program: &Path, arguments: &[&str]) -> Option<String> {
         let output = Command::new(program)
             .args(arguments)
@@ -148,7 +148,7 @@ impl Machine {
         if *uid != 0 && bits & 6 != 6 {
             return Err(format!("permission denied (mode {:o})", facts.mode() & 0o777));
         }
-        // The mode is not everything: a container may forbid the device.
+        // The mode is not sufficient: a container may forbid the device.
         if self.root == Path::new("/") {
             let opened = std::fs::OpenOptions::new().read(true).write(true).open(&path);
             opened.map_err(|e| e.to_string().to_lowercase())?;
@@ -156,7 +156,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Whether the process has a capability, by its number.
+    /// Whether the process has the capability with this number.
     pub(super) fn has_capability(&self, number: u32) -> bool {
         let status = self.text("proc/self/status").unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));

@@ -37,7 +37,7 @@ pub struct Check {
     pub id: &'static str,
     /// What was looked at.
     pub title: &'static str,
-    /// How it ended: profiling works, works with a limit, or does not.
+    /// The outcome: profiling works, works with a limit, or does not.
     pub status: HealthStatus,
     /// What was found.
     pub found: String,
@@ -48,9 +48,9 @@ pub struct Check {
 }
 
 /// What a check found.
-struct Found(HealthStatus, String);
+struct CheckResult(HealthStatus, String);
 
-impl Found {
+impl CheckResult {
     fn pass(found: impl Into<String>) -> Self {
         Self(HealthStatus::Pass, found.into())
     }
@@ -64,7 +64,7 @@ impl Found {
     }
 }
 
-/// The words of a check.
+/// The texts of a check.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Words {
@@ -87,8 +87,8 @@ static WORDS: LazyLock<Vec<Words>> = LazyLock::new(|| {
         .unwrap_or_default()
 });
 
-/// What finds out, by the id of the check.
-type Finder = fn(&Machine) -> Found;
+/// The function of each check, by its id.
+type Finder = fn(&Machine) -> CheckResult;
 const FINDERS: [(&str, Finder); 24] = [
     ("driver", hardware::driver),
     ("gpus", hardware::gpus),
@@ -116,16 +116,16 @@ const FINDERS: [(&str, Finder); 24] = [
     ("slurm", software::slurm),
 ];
 
-/// Makes every check, in order.
+/// Runs every check, in order.
 pub fn examine(machine: &Machine) -> Vec<Check> {
     examine_these(machine, |_| true)
 }
 
-/// Makes the checks whose ids are wanted.
+/// Runs the checks with the wanted ids.
 fn examine_these(machine: &Machine, wanted: impl Fn(&str) -> bool) -> Vec<Check> {
     let check = |words: &'static Words| {
         let (_, finder) = FINDERS.iter().find(|(id, _)| *id == words.id)?;
-        let Found(status, found) = finder(machine);
+        let CheckResult(status, found) = finder(machine);
         let Words { id, title, why, fix } = words;
         Some(Check { id, title, status, found, why, fix })
     };

@@ -21,7 +21,7 @@ const NEEDS_COMPILER: &str = "install it, or add ROCm's bin folder to PATH";
 const COMPILATION: Duration = Duration::from_secs(180);
 const RUN: Duration = Duration::from_secs(60);
 
-/// The ways in which the program launches: the key that it prints, a word of the kernel's name, what a person calls it.
+/// How the program launches kernels: the key that it prints, a word of the kernel's name, a description.
 const WAYS: [(&str, &str, &str); 2] = [
     ("eager", "rocm_perf_probe_eager", "kernels launched one by one"),
     ("graph", "rocm_perf_probe_graph", "kernels of graph launches"),
@@ -30,25 +30,25 @@ const WAYS: [(&str, &str, &str); 2] = [
 /// What a probe found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Probe {
-    /// By the way of launching.
+    /// By launch method.
     pub work: Vec<ProbedWork>,
-    /// Who recorded.
+    /// Which profiler recorded.
     pub profiler: String,
 }
 
-/// Kernels that were launched in one way.
+/// Kernels that were launched with one method.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProbedWork {
     /// How they were launched.
     pub how: &'static str,
-    /// As the program counts them.
+    /// The program's own count.
     pub launched: usize,
-    /// As the trace has them.
+    /// The number in the trace.
     pub recorded: usize,
 }
 
 impl Probe {
-    /// Kernels that were launched and not recorded.
+    /// Kernels that were launched but not recorded.
     pub fn lost(&self) -> usize {
         self.work.iter().map(|work| work.launched.saturating_sub(work.recorded)).sum()
     }
@@ -58,7 +58,7 @@ impl Probe {
         self.work.iter().map(|work| work.launched).sum()
     }
 
-    /// `probe`.
+    /// The table `probe`.
     pub fn table(&self) -> Table {
         let columns = vec![
             Column::text("work"),
@@ -79,28 +79,28 @@ impl Probe {
     }
 }
 
-/// Why there is no answer.
+/// Why the probe has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
-    /// Nothing compiles the program.
+    /// There is no compiler for the program.
     #[error("the probe needs `{COMPILER}`: {NEEDS_COMPILER}")]
     NoCompiler,
     /// The compiler refused it.
     #[error("`{COMPILER}` cannot compile the probe: it {0}")]
     Compilation(String),
-    /// It fails without the profiler too.
+    /// It also fails without the profiler.
     #[error("the probe fails without the profiler: it {0}")]
     Program(String),
     /// It fails with the profiler.
     #[error("the probe works alone and fails under the profiler: it {0}")]
     Profiler(String),
-    /// The profiler left nothing to read.
+    /// The profiler wrote nothing readable.
     #[error("the profiler ran and recorded nothing: {0}")]
     NothingRecorded(String),
-    /// No profiler, or one that cannot record this.
+    /// No profiler, or it cannot record this.
     #[error(transparent)]
     Collect(#[from] CollectError),
-    /// No place for its files.
+    /// Its files cannot be written.
     #[error("cannot write the probe's files: {0}")]
     Files(#[from] std::io::Error),
 }

@@ -81,7 +81,7 @@ pub fn issues_table(hits: &[Hit]) -> Table {
     table
 }
 
-/// One line: what counts.
+/// One line with what matters.
 fn verdict(checks: &[Check]) -> String {
     let count = |status| checks.iter().filter(|check| check.status == status).count();
     let (failed, warned) = (count(HealthStatus::Fail), count(HealthStatus::Warn));

@@ -9,7 +9,7 @@ const DYNAMIC: u32 = 2;
 const STRING_TABLE: u64 = 5;
 const RPATH: u64 = 15;
 const RUNPATH: u64 = 29;
-/// Longest dynamic section and longest path that are believed.
+/// Longest dynamic section and longest path that are accepted.
 const MOST_BYTES: u64 = 1 << 16;
 
 struct Segment {
@@ -19,7 +19,8 @@ struct Segment {
     bytes: u64,
 }
 
-/// The folders in a 64-bit little-endian ELF file, in order, `$ORIGIN` as it stands; nothing where it is none, or has none.
+/// The folders in a 64-bit little-endian ELF file, in order, `$ORIGIN` unresolved; `None` for other files, or
+/// without folders.
 pub(super) fn search_path(path: &Path) -> Option<Vec<String>> {
     let file = File::open(path).ok()?;
     let header = read(&file, 0, 64)?;
@@ -64,7 +65,7 @@ fn read(file: &File, offset: u64, bytes: u64) -> Option<Vec<u8>> {
     Some(block)
 }
 
-/// As much as there is, up to a limit.
+/// Reads as much as there is, up to a limit.
 fn read_some(file: &File, offset: u64, most: usize) -> Option<Vec<u8>> {
     let mut block = vec![0; most];
     let read = file.read_at(&mut block, offset).ok()?;

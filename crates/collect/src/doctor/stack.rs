@@ -1,4 +1,4 @@
-//! The software that known issues are about: releases, and libraries that stand before ROCm's own.
+//! The software that known issues depend on: releases, and libraries that are found before ROCm's own.
 
 use std::fmt;
 use std::io::Read;
@@ -44,7 +44,7 @@ impl fmt::Display for Release {
     }
 }
 
-/// A library of torch that is loaded instead of ROCm's.
+/// A torch library that is loaded instead of ROCm's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Shadowed {
     /// File name.
@@ -67,7 +67,7 @@ pub(super) struct Stack {
     pub rocm: Option<Release>,
     pub sdk: Option<Release>,
     pub python: Option<Release>,
-    /// One per GPU, where its product is known.
+    /// One per GPU, if its product is known.
     pub products: Vec<Option<String>>,
     pub shadowed: Vec<Shadowed>,
 }
@@ -87,7 +87,7 @@ impl Stack {
 
 const SDK: &str = "librocprofiler-sdk.so.";
 
-/// The release in the library's name, else what the profiler says.
+/// The release in the library's name, else from the profiler.
 fn sdk(machine: &Machine) -> Option<Release> {
     let folders = machine.rocm_folders().into_iter().map(|folder| folder.join("lib"));
     let names = folders.flat_map(|folder| names_in(&folder)).filter(|name| name.starts_with(SDK));
@@ -104,7 +104,7 @@ fn names_in(folder: &Path) -> Vec<String> {
     names
 }
 
-/// What `python3` says on this machine; for another one, where its link points to.
+/// What `python3` reports on this machine; for another one, the target of its link.
 fn python(machine: &Machine) -> Option<Release> {
     if machine.root == Path::new("/") {
         let text = machine.output(&machine.program("python3")?, &["--version"])?;
@@ -114,7 +114,7 @@ fn python(machine: &Machine) -> Option<Release> {
     Release::parse(target.file_name()?.to_str()?.strip_prefix("python")?)
 }
 
-/// Folders in which torch brings libraries along.
+/// Folders with libraries that come with torch.
 fn torch_folders(machine: &Machine) -> Vec<PathBuf> {
     let own = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(|name| machine.variable(name));
     let own = own.map(|path| machine.root.join(path.trim_start_matches('/')));
@@ -134,7 +134,7 @@ fn torch_folders(machine: &Machine) -> Vec<PathBuf> {
     found
 }
 
-/// Libraries in torch's folders that its own RPATH finds before ROCm's, and that differ from those.
+/// Libraries in torch's folders that its own RPATH finds before ROCm's, and that differ from them.
 fn shadowed(machine: &Machine) -> Vec<Shadowed> {
     let rocm: Vec<PathBuf> = machine
         .rocm_folders()

@@ -22,13 +22,13 @@ pub struct Card {
     pub memory_partition: Option<String>,
     /// Version of the video BIOS.
     pub vbios: Option<String>,
-    /// NUMA node that it is near.
+    /// Nearest NUMA node.
     pub numa_node: Option<i64>,
     /// Share of time that the GPU was busy.
     pub busy_percent: Option<u64>,
     /// Memory in use.
     pub memory_used_bytes: Option<u64>,
-    /// Memory there is.
+    /// Total memory.
     pub memory_total_bytes: Option<u64>,
 }
 
@@ -59,7 +59,7 @@ impl Card {
     }
 }
 
-/// Every card of AMD, by number.
+/// Every AMD card, by number.
 pub(super) fn all(root: &Path) -> Vec<Card> {
     let Ok(entries) = std::fs::read_dir(root.join("sys/class/drm")) else { return Vec::new() };
     let mut cards: Vec<(u32, PathBuf)> = entries
@@ -82,7 +82,7 @@ pub(crate) fn hwmon(device: &Path) -> Option<PathBuf> {
     folders.into_iter().next()
 }
 
-/// A file's text without blanks around it; absent when it cannot be read or is empty.
+/// A file's trimmed text; `None` if it cannot be read or is empty.
 pub(crate) fn read_text(path: &Path) -> Option<String> {
     let text = std::fs::read_to_string(path).ok()?;
     Some(text.trim().to_string()).filter(|text| !text.is_empty())

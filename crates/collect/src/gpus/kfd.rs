@@ -11,7 +11,7 @@ const NODES: &str = "sys/class/kfd/kfd/topology/nodes";
 struct Properties(BTreeMap<String, u64>);
 
 impl Properties {
-    /// `None` for a file that cannot be read or is empty: the node is masked.
+    /// `None` for a file that is unreadable or empty: the node is masked.
     fn read(path: &Path) -> Option<Self> {
         let text = std::fs::read_to_string(path).ok()?;
         let pairs = text.lines().filter_map(|line| line.trim().split_once(' '));
@@ -24,7 +24,7 @@ impl Properties {
         self.0.get(key).copied()
     }
 
-    /// A number that is there and not zero.
+    /// A number that exists and is not zero.
     fn some(&self, key: &str) -> Option<u64> {
         self.get(key).filter(|value| *value != 0)
     }
@@ -34,7 +34,7 @@ impl Properties {
     }
 }
 
-/// Reads all nodes; `card` and `product` are left to the caller.
+/// Reads all nodes; the caller fills in `card` and `product`.
 pub(super) fn read(root: &Path) -> Topology {
     let nodes = root.join(NODES);
     let mut topology = Topology { readable: nodes.is_dir(), ..Topology::default() };
@@ -120,7 +120,7 @@ fn memory_banks(folder: &Path) -> Banks {
     banks
 }
 
-/// Caches, with equal ones counted.
+/// Caches, with equal ones grouped.
 fn caches(folder: &Path) -> Vec<Cache> {
     let mut caches: BTreeMap<(u32, String, u64, u32), u32> = BTreeMap::new();
     for cache in children(&folder.join("caches")) {
@@ -154,7 +154,7 @@ fn links(folder: &Path) -> Vec<Link> {
     children(&folder.join("io_links")).into_iter().map(link).collect()
 }
 
-/// Properties of the numbered folders below one.
+/// Properties of the numbered folders in a folder.
 fn children(folder: &Path) -> Vec<Properties> {
     let numbered = (0..).map(|n| folder.join(n.to_string())).take_while(|child| child.is_dir());
     numbered.filter_map(|child| Properties::read(&child.join("properties"))).collect()

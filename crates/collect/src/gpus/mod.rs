@@ -24,11 +24,11 @@ use serde::Serialize;
 pub struct Topology {
     /// GPUs in the order of their nodes.
     pub gpus: Vec<Gpu>,
-    /// Nodes that are processors.
+    /// Nodes that are CPUs.
     pub processors: u32,
-    /// Nodes that may not be looked at: masked by the container's control group.
+    /// Nodes that cannot be read: masked by the container's control group.
     pub masked: Vec<u32>,
-    /// Whether there is a topology at all; without one the driver is not loaded.
+    /// Whether there is a topology; without one the driver is not loaded.
     pub readable: bool,
 }
 
@@ -37,27 +37,27 @@ pub struct Topology {
 pub struct Gpu {
     /// Number of the node: the profiler's absolute index.
     pub node: u32,
-    /// Number among the nodes that can be seen, processors included: the profiler's `Agent N`.
+    /// Number among the visible nodes, including CPUs: the profiler's `Agent N`.
     pub logical_index: u32,
-    /// Number among the GPUs that can be seen.
+    /// Number among the visible GPUs.
     pub type_index: u32,
     /// `gfx942`.
     pub arch: String,
-    /// Marketing name, where sysfs or the catalogue knows it.
+    /// Marketing name, if sysfs or the catalogue has it.
     pub product: Option<String>,
     /// Compute units.
     pub compute_units: u32,
-    /// SIMDs of a compute unit.
+    /// SIMDs per compute unit.
     pub simds_per_cu: u32,
     /// XCCs.
     pub xccs: u32,
-    /// Shader engines over all XCCs.
+    /// Shader engines of all XCCs.
     pub shader_engines: Option<u32>,
-    /// Waves that a compute unit holds.
+    /// Waves per compute unit.
     pub max_waves_per_cu: u32,
-    /// Lanes of a wave.
+    /// Lanes per wave.
     pub wave_size: u32,
-    /// LDS of a compute unit.
+    /// LDS per compute unit.
     pub lds_bytes: u64,
     /// Highest engine clock.
     pub max_clock_mhz: Option<u32>,
@@ -75,9 +75,9 @@ pub struct Gpu {
     pub pci: String,
     /// PCI device id.
     pub device_id: u32,
-    /// GPUs of one xGMI hive share it.
+    /// Shared by the GPUs of an xGMI hive.
     pub hive: Option<u64>,
-    /// `GPU-…`, as `ROCR_VISIBLE_DEVICES` takes it.
+    /// `GPU-…`, as used in `ROCR_VISIBLE_DEVICES`.
     pub uuid: Option<String>,
     /// Minor number of `/dev/dri/renderD…`.
     pub render_minor: Option<u32>,
@@ -94,7 +94,7 @@ pub struct Cache {
     pub kind: String,
     /// Size of one.
     pub bytes: u64,
-    /// Bytes of a line.
+    /// Bytes per line.
     pub line_bytes: u32,
     /// How many there are.
     pub count: u32,
@@ -107,13 +107,13 @@ pub struct Link {
     pub to: u32,
     /// `pcie`, `xgmi` or KFD's number.
     pub kind: String,
-    /// Distance as the kernel counts it.
+    /// Distance in the kernel's units.
     pub weight: u32,
-    /// Highest bandwidth, where known.
+    /// Highest bandwidth, if known.
     pub max_mbps: Option<u32>,
 }
 
-/// Reads what is known about the GPUs of a machine. What cannot be read is absent, never guessed.
+/// Reads what is known about the GPUs of a machine. Unreadable facts are absent, never guessed.
 pub fn detect(root: &Path) -> Topology {
     let mut topology = kfd::read(root);
     for gpu in &mut topology.gpus {
@@ -124,12 +124,12 @@ pub fn detect(root: &Path) -> Topology {
     topology
 }
 
-/// AMD's cards without regard to KFD, for monitors in containers that hide it.
+/// All AMD cards without KFD, for monitors in containers that hide it.
 pub fn cards(root: &Path) -> Vec<Card> {
     card::all(root)
 }
 
-/// The catalogue's name of a chip.
+/// The catalogue's name for a chip.
 fn product(arch: &str, device_id: u32) -> Option<String> {
     let products = &hw::arch::find(arch)?.products;
     let product = products.iter().find(|product| product.chips.contains(&device_id));

@@ -20,14 +20,14 @@ use crate::run::CollectError;
 pub struct Launcher {
     /// Its name.
     pub name: String,
-    /// What its programs are called.
+    /// Names of its programs.
     pub programs: Vec<String>,
-    /// Python modules that are the same.
+    /// Python modules that do the same.
     #[serde(default)]
     pub modules: Vec<String>,
-    /// Variables that tell a process's rank, the surest first.
+    /// Variables that hold a process's rank, the most reliable first.
     pub rank: Vec<String>,
-    /// How it is called for a number of ranks.
+    /// Its command line for a number of ranks.
     pub start: Vec<String>,
     flags: Vec<String>,
     values: Vec<String>,
@@ -49,24 +49,24 @@ pub fn all() -> &'static [Launcher] {
     &TABLE
 }
 
-/// The launcher of that name.
+/// The launcher with this name.
 pub fn named(name: &str) -> Option<&'static Launcher> {
     all().iter().find(|launcher| launcher.name == name || launcher.programs.iter().any(|p| p == name))
 }
 
-/// A command that starts ranks, taken apart.
+/// A command that starts ranks, split into its parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launched {
-    /// Who starts them.
+    /// The launcher.
     pub launcher: &'static Launcher,
-    /// The launcher with its options; what follows is run in each rank.
+    /// The launcher with its options; each rank runs what follows.
     pub head: Vec<String>,
     /// What each rank runs.
     pub application: Vec<String>,
 }
 
 impl Launched {
-    /// Takes a command apart when it begins with a launcher.
+    /// Splits a command that begins with a launcher.
     pub fn of(command: &[String]) -> Result<Option<Self>, CollectError> {
         let Some(begin) = begins(command) else { return Ok(None) };
         let (launcher, options) = begin;
@@ -110,7 +110,7 @@ impl Launched {
         Ok(Some(launched))
     }
 
-    /// A plain command, started by a launcher with so many ranks.
+    /// A plain command, started by a launcher with this many ranks.
     pub fn with(launcher: &'static Launcher, ranks: u32, application: &[String]) -> Self {
         let fill = |word: &String| word.replace("{ranks}", &ranks.to_string());
         let mut launched = Self {
@@ -119,7 +119,7 @@ impl Launched {
             application: application.to_vec(),
         };
         if launcher.name == "torchrun" {
-            // A script of Python is started by Python, anything else by itself.
+            // Python scripts need Python; other programs start directly.
             let is_script = application.first().is_some_and(|word| word.ends_with(".py"));
             launched.head.push("--no-python".into());
             if is_script {
@@ -129,14 +129,14 @@ impl Launched {
         launched
     }
 
-    /// torchrun starts Python scripts unless told otherwise: the profiler is none.
+    /// torchrun starts Python scripts by default, but the profiler is not one.
     fn run_programs(&mut self) {
         let had = |head: &[String], names: &[&str]| head.iter().any(|word| names.contains(&word.as_str()));
         if had(&self.head, &["--no-python", "--no_python"]) {
             return;
         }
         let module = ["-m", "--module"];
-        // `python -m torch.distributed.run` has a `-m` of its own.
+        // `python -m torch.distributed.run` has its own `-m`.
         let own = if self.head.first().is_some_and(|word| word.contains("python")) { 3 } else { 1 };
         let is_module = had(&self.head[own.min(self.head.len())..], &module);
         let mut kept = 0;
@@ -153,7 +153,7 @@ impl Launched {
     }
 }
 
-/// As torchrun itself starts it.
+/// How torchrun itself starts Python.
 const PYTHON: [&str; 2] = ["python3", "-u"];
 
 /// The launcher that a command begins with, and where its options begin.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::Launcher;
 use super::secrets::Secrets;
 
-/// Stands for the rank in words of the profiler.
+/// Placeholder for the rank in the profiler's arguments.
 pub const RANK: &str = "@RANK@";
 
 /// A script for the ranks of one pass.
@@ -14,20 +14,20 @@ pub const RANK: &str = "@RANK@";
 pub struct RankScript<'a> {
     /// The pass.
     pub pass: usize,
-    /// Variables that tell the rank, the surest first.
+    /// Variables that hold the rank, the most reliable first.
     pub rank: &'a [String],
-    /// Variables of the application.
+    /// Environment variables of the application.
     pub env: &'a [(String, String)],
     /// The profiler and its options, with [`RANK`] in names.
     pub profiler: &'a [String],
-    /// Where ranks note how they ended.
+    /// Where ranks record how they ended.
     pub folder: &'a Path,
-    /// Whether SLURM's variables are also given under torch's names.
+    /// Whether to set torch's variables from SLURM's.
     pub torch_names: bool,
 }
 
 impl RankScript<'_> {
-    /// The variables of a launcher, or of an array's elements.
+    /// The rank variables of a launcher, or of an array's elements.
     pub fn rank_of(launcher: Option<&Launcher>, array: bool) -> Vec<String> {
         match launcher {
             _ if array => vec!["SLURM_ARRAY_TASK_ID".into()],
@@ -68,7 +68,7 @@ impl RankScript<'_> {
     }
 }
 
-/// A word of a shell command, where the rank is filled in.
+/// A word of a shell command, with the rank filled in.
 fn ranked(word: &str) -> String {
     let parts: Vec<String> = word.split(RANK).map(quote_part).collect();
     parts.join("\"$rank\"")
@@ -78,7 +78,7 @@ fn quote_part(text: &str) -> String {
     if text.is_empty() { String::new() } else { quote(text) }
 }
 
-/// A word as a shell reads it back.
+/// A word quoted for a shell.
 pub fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -87,7 +87,7 @@ pub fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// How a rank ended, as its script noted.
+/// How a rank ended, as recorded by its script.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
     /// The rank.
@@ -101,7 +101,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// From the text of a rank's file.
+    /// Parses the text of a rank's file.
     pub fn parse(text: &str) -> Option<Self> {
         let field = |name: &str| {
             text.lines().find_map(|line| line.split_once('=').filter(|(key, _)| *key == name)).map(|(_, v)| v)
@@ -116,7 +116,7 @@ impl Status {
         })
     }
 
-    /// Those of a pass's folder, by rank.
+    /// The status files in a pass's folder, by rank.
     pub fn all(folder: &Path) -> Vec<Self> {
         let mut all: Vec<Self> = std::fs::read_dir(folder)
             .into_iter()

@@ -1,4 +1,4 @@
-//! Secrets of a run that goes through scripts: in a file of their own, for their owner alone, removed after the run.
+//! Secrets of a run that uses scripts: in a separate file, readable by the owner only, removed after the run.
 //! SLURM keeps a copy of each job script, and run folders are shared.
 
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ use super::script::quote;
 /// The file's name, in the folder of the script that reads it.
 pub const SECRETS: &str = ".secrets.sh";
 
-/// Words and variables that a script takes from the file.
+/// Words and variables that a script reads from the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Secrets {
     lines: Vec<String>,
 }
 
 impl Secrets {
-    /// Words as a script has them: quoted, and a secret as the variable that holds it.
+    /// Words for a script: quoted, and a secret as the variable that holds it.
     pub fn words(&mut self, words: &[String]) -> Vec<String> {
         let shown = redact_words(words);
         words
@@ -48,7 +48,7 @@ impl Secrets {
         text
     }
 
-    /// The line with which a script reads the file in its folder; empty where there is nothing to hide.
+    /// The line with which a script reads the file in its folder; empty if there is nothing to hide.
     pub fn reading(&self, folder: &Path) -> String {
         match self.lines.is_empty() {
             true => String::new(),
@@ -65,7 +65,7 @@ impl Secrets {
     }
 }
 
-/// Whether a file holds secrets, so that nobody is shown it.
+/// Whether a file holds secrets, so that it is never shown.
 pub fn holds_secrets(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == SECRETS)
 }

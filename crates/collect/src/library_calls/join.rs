@@ -10,7 +10,7 @@ use super::{Call, LIBRARIES, Library, LibraryCalls};
 pub enum How {
     /// They were launched between this line and the next.
     Time,
-    /// There are as many calls as kernels of the library, so the n-th belongs to the n-th.
+    /// There are as many calls as kernels of the library, so the n-th call belongs to the n-th kernel.
     Order,
 }
 
@@ -31,12 +31,12 @@ pub struct Joined {
     pub call: usize,
     /// Rows of `kernels`.
     pub kernels: Vec<u32>,
-    /// How they were found.
+    /// How they were joined.
     pub how: How,
 }
 
 impl LibraryCalls {
-    /// Joins calls to the kernels of a finished trace. Calls whose kernels cannot be told are left out.
+    /// Joins calls to the kernels of a finished trace. Calls whose kernels are unknown are left out.
     pub fn join(&self, trace: &Trace) -> Vec<Joined> {
         let mut joined = Vec::new();
         for library in LIBRARIES {
@@ -93,7 +93,7 @@ fn kernels_of(trace: &Trace, library: Library) -> Vec<(i64, u32)> {
     kernels
 }
 
-/// A table of calls by library and configuration, with the time of their kernels where they were found.
+/// A table of calls by library and configuration, with the time of their kernels if they were found.
 pub fn report(calls: &LibraryCalls, trace: &Trace) -> Report {
     let joined = calls.join(trace);
     let columns = vec![

@@ -1,4 +1,4 @@
-//! The lines that libraries log, and the variables that make them.
+//! The lines that libraries log, and the variables that enable logging.
 
 use std::path::Path;
 
@@ -28,10 +28,10 @@ impl Library {
         }
     }
 
-    /// Variables that make it log; `{folder}` is where to.
+    /// Variables that enable its log; `{folder}` is the target.
     pub(super) fn variables(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            // Layer 2 logs each call; one file for all processes, whose lines rocBLAS appends.
+            // Layer 2 logs each call; one file for all processes, to which rocBLAS appends.
             Library::Rocblas => {
                 &[("ROCBLAS_LAYER", "2"), ("ROCBLAS_LOG_BENCH_PATH", "{folder}/rocblas_calls.log")]
             }
@@ -44,7 +44,7 @@ impl Library {
         }
     }
 
-    /// How names of kernels that it launches begin, or what they contain.
+    /// Prefixes or parts of the names of its kernels.
     pub(super) fn kernels(self) -> &'static [&'static str] {
         match self {
             Library::Rocblas => &["Cijk_", "rocblas_", "Custom_Cijk", "gemv"],
@@ -64,7 +64,7 @@ impl Library {
     }
 }
 
-/// What a call's line contains, and which library it is of. What follows is the configuration.
+/// What a call's line contains, and which library logs it. The configuration follows.
 const MARKS: [(&str, Library); 4] = [
     ("./rocblas-bench ", Library::Rocblas),
     ("rocblas_function:", Library::Rocblas),
@@ -72,10 +72,10 @@ const MARKS: [(&str, Library); 4] = [
     ("./bin/MIOpenDriver ", Library::Miopen),
 ];
 
-/// The call that a line tells of, if any.
+/// The call in a line, if any.
 pub(super) fn parse(line: &str) -> Option<Call> {
     let (mark, library) = MARKS.into_iter().find(|(mark, _)| line.contains(mark))?;
-    // The driver's line is a command only behind `Command`; help texts name it too.
+    // The driver's line is a command only after `Command`; help texts also contain it.
     if library == Library::Miopen && !line.contains("Command") {
         return None;
     }
@@ -83,7 +83,7 @@ pub(super) fn parse(line: &str) -> Option<Call> {
     Some(Call { library, config: config.trim().to_string(), time_ns: None, pid: None })
 }
 
-/// Whether a file is a library's log by its name.
+/// Whether a file name is that of a library's log.
 pub(super) fn is_log_name(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     ["rocblas_calls", "hipblaslt_calls"].iter().any(|start| name.starts_with(start))

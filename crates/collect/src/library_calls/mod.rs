@@ -1,13 +1,13 @@
-//! Calls of rocBLAS, hipBLASLt and MIOpen, from the logs that these libraries write of themselves, joined to the
-//! kernels they launched.
+//! Calls of rocBLAS, hipBLASLt and MIOpen, from the logs of these libraries, joined to the kernels they
+//! launched.
 //!
 //! ```text
 //! environment() ──► application ──► logs ──► LibraryCalls ──► library_trace.csv
 //!                                                 └─ join(trace) ──► which kernels, how long
 //! ```
 //!
-//! A library logs a call just before it launches the kernels. Lines read live (MIOpen's, on stderr) have a time and are
-//! joined by it; lines of a file do not, and are joined by order if the counts agree.
+//! A library logs a call just before it launches the kernels. Lines read live (MIOpen's, on stderr) have a
+//! time and are joined by it; lines from a file do not, and are joined by order if the counts agree.
 
 mod join;
 mod lines;
@@ -31,9 +31,9 @@ pub struct Call {
     pub library: Library,
     /// What was called and with which arguments, as the library logged it.
     pub config: String,
-    /// When the line came, in nanoseconds since boot, if it was seen coming.
+    /// When the line was printed, in nanoseconds since boot, if it was read live.
     pub time_ns: Option<i64>,
-    /// The process whose log it is, if that is known.
+    /// The process that logged it, if known.
     pub pid: Option<u32>,
 }
 
@@ -56,7 +56,7 @@ pub struct WriteError {
     pub why: std::io::Error,
 }
 
-/// Variables that make libraries log, into files below `folder` where they can.
+/// Variables that make libraries log, into files below `folder` if they can.
 pub fn environment<S: AsRef<str>>(libraries: &[S], folder: &Path) -> Vec<(String, String)> {
     let mut variables = Vec::new();
     for library in
@@ -96,7 +96,7 @@ impl LibraryCalls {
         found
     }
 
-    /// Takes whole lines that the application printed, and when they came.
+    /// Adds lines that the application printed, with the time when they were read.
     pub fn take_line(&mut self, text: &str, time_ns: i64) {
         let calls = text.lines().filter_map(lines::parse);
         self.calls.extend(calls.map(|call| Call { time_ns: Some(time_ns), ..call }));
@@ -116,7 +116,7 @@ impl LibraryCalls {
         rows
     }
 
-    /// Writes madengine's `library_trace.csv`; `model` is what ran, `date` when.
+    /// Writes madengine's `library_trace.csv`; `model` is what ran, `date` is when.
     pub fn write(&self, path: &Path, job: &str, date: &str, model: &str) -> Result<(), WriteError> {
         let failed = |why| WriteError { path: path.into(), why };
         let mut out = OutputFile::create(path).map_err(failed)?;
@@ -130,7 +130,7 @@ impl LibraryCalls {
     }
 }
 
-/// A CSV cell, in quotes where it needs them.
+/// A CSV cell, quoted if needed.
 fn quoted(text: &str) -> String {
     if text.contains(['"', ',', '\n']) {
         format!("\"{}\"", text.replace('"', "\"\""))

@@ -7,13 +7,13 @@ use serde_json::Value;
 use super::Source;
 use super::metrics::{Metric, derive};
 
-/// amd-smi on `PATH`, started once per sample: its own watching prints no JSON in some releases.
+/// amd-smi on `PATH`, started once per sample: its own watch mode prints no JSON in some releases.
 pub(super) struct AmdSmi {
     gpus: usize,
 }
 
 impl AmdSmi {
-    /// Asks once; none when it is not there or gives no metrics.
+    /// Runs it once; `None` if it is missing or gives no metrics.
     pub fn find() -> Option<Self> {
         let gpus = query()?.len();
         (gpus > 0).then_some(Self { gpus })
@@ -54,7 +54,7 @@ fn query() -> Option<Vec<Value>> {
     parse(&String::from_utf8_lossy(&output.stdout))
 }
 
-/// The objects of all GPUs: an array, or `gpu_data` of an object; warnings may stand before it.
+/// The objects of all GPUs: an array, or `gpu_data` of an object; warnings may precede it.
 pub(crate) fn parse(text: &str) -> Option<Vec<Value>> {
     let starts = text.match_indices(['[', '{']).map(|(at, _)| at);
     let document = starts
@@ -70,7 +70,7 @@ pub(crate) fn parse(text: &str) -> Option<Vec<Value>> {
     }
 }
 
-/// A number in the unit wanted; `N/A` and unknown units are absent.
+/// A number in the requested unit; `None` for `N/A` and unknown units.
 fn quantity(value: &Value, wanted: &str) -> Option<f64> {
     let (number, unit) = match value {
         Value::Object(_) => (value.get("value")?.as_f64()?, value.get("unit")?.as_str()?),

@@ -1,9 +1,9 @@
-//! A moment on all the clocks that traces use.
+//! One moment on all the clocks that traces use.
 
-/// A clock that timestamps of a trace are on.
+/// A clock for the timestamps of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Clock {
-    /// Time since boot, sleep included: rocprofv3, rocpd and ROCm Systems Profiler.
+    /// Time since boot, including sleep: rocprofv3, rocpd and ROCm Systems Profiler.
     #[default]
     Boot,
     /// Time since boot without sleep: the legacy rocprof.
@@ -24,7 +24,7 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// This moment.
+    /// The current moment.
     pub fn now() -> Self {
         let read = |clock| {
             let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -1,4 +1,4 @@
-//! The monitor's files: madengine's CSV per kind, and one of all samples with the clocks of traces.
+//! The monitor's files: madengine's CSV per kind, and one with all samples on the clocks of traces.
 
 use std::fs::File;
 use std::io::Write;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::metrics::Metric;
 use super::{Moment, MonitorError};
 
-/// All samples, one a line.
+/// All samples, one per line.
 pub const SAMPLES: &str = "monitor_samples.csv";
 
 /// Open files; every row is written at once.
@@ -61,7 +61,7 @@ impl Files {
         }
     }
 
-    /// Adds a sample to every file.
+    /// Appends a sample to every file.
     pub fn append(
         &mut self,
         moment: &Moment,
@@ -101,12 +101,12 @@ impl Files {
         Ok(())
     }
 
-    /// Writes no more.
+    /// Stops writing.
     pub fn close(&mut self) {
         self.open.clear();
     }
 
-    /// The files that were made.
+    /// The files that were written.
     pub fn paths(&self) -> Vec<PathBuf> {
         self.paths.clone()
     }

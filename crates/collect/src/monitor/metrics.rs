@@ -1,4 +1,4 @@
-//! What can be watched: a table of metrics, and where each is found.
+//! What can be monitored: a table of metrics, and where to read each.
 
 use super::MonitorError;
 
@@ -11,11 +11,11 @@ pub struct Metric {
     pub name: &'static str,
     /// Unit there.
     pub unit: &'static str,
-    /// Heading in the seed's CSV file; empty: not in that file.
+    /// Heading in the seed's CSV file; empty if it is not in that file.
     pub column: &'static str,
-    /// Files of a card in sysfs, the first that is there, and what to multiply by.
+    /// Files of a card in sysfs, of which the first existing one is read, and their scale.
     pub(super) sysfs: &'static [(&'static str, f64)],
-    /// Label of a sensor that must go with it, where files are told apart by labels.
+    /// Label of the sensor, if files are distinguished by labels.
     pub(super) label: &'static str,
     /// Path in a GPU's object of `amd-smi metric --json`.
     pub(super) amd_smi: &'static [&'static str],
@@ -130,7 +130,7 @@ pub(super) fn of_kinds<S: AsRef<str>>(kinds: &[S]) -> Result<Vec<&'static Metric
     Ok(METRICS.iter().filter(wanted).collect())
 }
 
-/// Fills in what follows from other metrics: the share of the memory in use.
+/// Fills in metrics that follow from others: the share of the memory in use.
 pub(super) fn derive(metrics: &[&'static Metric], values: &mut [Option<f64>]) {
     let at = |name: &str| metrics.iter().position(|metric| metric.name == name);
     if let (Some(share), Some(used), Some(total)) = (at("VRAM used share"), at("VRAM used"), at("VRAM total"))

@@ -1,12 +1,12 @@
-//! Monitors: power, memory, clocks, temperature and utilisation of the GPUs while something runs.
+//! Monitors: power, memory, clocks, temperature and utilisation of the GPUs during a run.
 //!
 //! ```text
 //! sysfs, or amd-smi ──► a sample every interval ──► gpu_info_*_profiler_output.csv, monitor_samples.csv
 //!                                                └─► Samples of the trace, on the trace's clock
 //! ```
 //!
-//! Every sample has the time of three clocks, so that it finds its place in traces of rocprofv3 (time since
-//! boot) and of torch (time of day) alike. Files are written as samples come: a kill loses nothing.
+//! Every sample has the time on three clocks, so that it fits into traces of rocprofv3 (time since boot) and
+//! of torch (time of day) alike. Samples are written immediately: a kill loses nothing.
 
 mod amd_smi;
 mod clock;
@@ -26,16 +26,16 @@ use std::time::{Duration, Instant};
 
 use self::files::Files;
 
-/// What amd-smi costs: a process per sample.
+/// Shortest interval with amd-smi, which starts a process per sample.
 const SLOWEST: Duration = Duration::from_secs(1);
 
-/// Why nothing can be watched.
+/// Why nothing can be monitored.
 #[derive(Debug, thiserror::Error)]
 pub enum MonitorError {
-    /// A word that is no kind.
+    /// An unknown kind.
     #[error("no monitor `{0}`")]
     UnknownKind(String),
-    /// Nothing to read from.
+    /// No source to read from.
     #[error("no GPU to monitor: sysfs has no AMD card, and amd-smi reports no metrics")]
     NoSource,
     /// A file could not be written.
@@ -48,30 +48,30 @@ pub enum MonitorError {
     },
 }
 
-/// Where numbers come from: one reading is a value, or none, for every GPU and metric.
+/// A source of numbers: one reading has a value, or none, for every GPU and metric.
 trait Source: Send {
     /// `sysfs` or `amd-smi`.
     fn name(&self) -> &'static str;
-    /// GPUs.
+    /// Number of GPUs.
     fn gpus(&self) -> usize;
     /// Values by GPU, then metric.
     fn read(&mut self, metrics: &[&'static Metric]) -> Vec<Vec<Option<f64>>>;
 }
 
-/// A running monitor; it stops when told to, or when dropped.
+/// A running monitor; it ends on [`Monitor::stop`] or when dropped.
 pub struct Monitor {
-    shared: Arc<Shared>,
+    shared: Arc<StopSignal>,
     thread: Option<JoinHandle<Recorded>>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct StopSignal {
     stop: Mutex<bool>,
     wake: Condvar,
 }
 
 impl Monitor {
-    /// Watches the GPUs of this machine: `power`, `vram`, `clocks`, `temperature`, `utilisation`.
+    /// Monitors the GPUs of this machine: `power`, `vram`, `clocks`, `temperature`, `utilisation`.
     pub fn start<S: AsRef<str>>(
         kinds: &[S],
         interval: Duration,
@@ -80,7 +80,7 @@ impl Monitor {
         Self::start_below(Path::new("/"), kinds, interval, out_dir)
     }
 
-    /// The same with sysfs below another root.
+    /// Starts a monitor with sysfs below another root.
     pub fn start_below<S: AsRef<str>>(
         root: &Path,
         kinds: &[S],
@@ -94,7 +94,7 @@ impl Monitor {
         };
         let interval = if source.name() == "sysfs" { interval } else { interval.max(SLOWEST) };
         let mut files = Files::create(out_dir, &metrics, source.gpus())?;
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(StopSignal::default());
         let seen = shared.clone();
         let thread = std::thread::spawn(move || {
             let mut recorded = Recorded::new(source.name(), source.gpus(), &metrics);
@@ -105,7 +105,7 @@ impl Monitor {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Ends it, after one last sample, and gives what was recorded.
+    /// Stops after one last sample, and returns what was recorded.
     pub fn stop(mut self) -> Recorded {
         self.end().unwrap_or_default()
     }
@@ -123,12 +123,12 @@ impl Drop for Monitor {
     }
 }
 
-/// Samples on a fixed beat until told to stop; a reading that takes longer skips beats.
+/// Samples at a fixed interval until stopped; a reading that takes longer skips samples.
 fn watch(
     source: &mut dyn Source,
     metrics: &[&'static Metric],
     interval: Duration,
-    shared: &Shared,
+    shared: &StopSignal,
     files: &mut Files,
     recorded: &mut Recorded,
 ) {
@@ -155,7 +155,7 @@ fn watch(
     }
 }
 
-/// The number of GPUs in the output of `amd-smi metric --json`; none if it is not that.
+/// The number of GPUs in the output of `amd-smi metric --json`; `None` for other output.
 pub(crate) fn gpus_in(text: &str) -> Option<usize> {
     amd_smi::parse(text).map(|gpus| gpus.len()).filter(|count| *count > 0)
 }

@@ -1,4 +1,4 @@
-//! What was recorded, and how it becomes samples of a trace.
+//! What was recorded, and its conversion to samples of a trace.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ pub struct Sample {
     pub moment: Moment,
     /// Number among the GPUs.
     pub gpu: usize,
-    /// What.
+    /// Which metric.
     pub metric: &'static Metric,
     /// The value.
     pub value: f64,
@@ -25,19 +25,19 @@ pub struct Sample {
 pub struct Recorded {
     /// `sysfs` or `amd-smi`.
     pub source: String,
-    /// GPUs that were watched.
+    /// GPUs that were monitored.
     pub gpus: usize,
-    /// Times that all GPUs were read.
+    /// How often all GPUs were read.
     pub readings: u64,
-    /// Beats that were skipped because a reading took longer than the interval.
+    /// Samples that were skipped because a reading took longer than the interval.
     pub missed: u64,
-    /// Values that a GPU does not give, or did not give that time.
+    /// Values that a GPU does not provide, or did not provide that time.
     pub absent: u64,
-    /// The samples, in order of time.
+    /// The samples, in time order.
     pub samples: Vec<Sample>,
     /// Files that were written.
     pub files: Vec<PathBuf>,
-    /// What went wrong on the way.
+    /// What went wrong.
     pub notes: Vec<String>,
 }
 
@@ -59,7 +59,7 @@ impl Recorded {
         }
     }
 
-    /// Adds the samples to a trace that is not finished yet, on the clock of its own timestamps.
+    /// Adds the samples to an unfinished trace, on the clock of its timestamps.
     pub fn add_to(&self, trace: &mut Trace) {
         let clock = clock_of(trace);
         let kind = trace.strings.intern("amd_smi");
@@ -82,7 +82,7 @@ impl Recorded {
     }
 }
 
-/// The clock of a trace, by where it came from.
+/// The clock of a trace, by its format.
 fn clock_of(trace: &Trace) -> Clock {
     match trace.sources.first().map(|source| source.format.as_str()) {
         Some("torch") => Clock::Wall,

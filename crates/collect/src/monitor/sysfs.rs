@@ -8,12 +8,12 @@ use crate::gpus::{self, hwmon, read_text};
 
 /// The files of every GPU, found once.
 pub(super) struct Sysfs {
-    /// By GPU, then by metric of [`METRICS`]: the file, and what to multiply by.
+    /// By GPU, then by metric of [`METRICS`]: the file and its scale.
     files: Vec<Vec<Option<(PathBuf, f64)>>>,
 }
 
 impl Sysfs {
-    /// Looks for cards; none when there are none, or none with a single metric.
+    /// Looks for cards; `None` if there are none, or none with any metric.
     pub fn open(root: &Path) -> Option<Self> {
         let topology = gpus::detect(root);
         let known = topology.gpus.iter().filter_map(|gpu| Some(gpu.card.as_ref()?.folder.clone()));
@@ -51,7 +51,7 @@ impl Source for Sysfs {
     }
 }
 
-/// The first file that can be read now, else the first that is there: a suspended GPU may wake.
+/// The first file that can be read now, else the first that exists: a suspended GPU may wake.
 fn find(card: &Path, metric: &Metric) -> Option<(PathBuf, f64)> {
     let sensors = hwmon(card);
     let mut there = Vec::new();
@@ -66,7 +66,7 @@ fn find(card: &Path, metric: &Metric) -> Option<(PathBuf, f64)> {
     (!there.is_empty()).then(|| there.swap_remove(readable.unwrap_or(0)))
 }
 
-/// `temp#_input` whose `temp#_label` is the one wanted.
+/// `temp#_input` whose `temp#_label` matches.
 fn sensor(folder: &Path, name: &str, label: &str) -> Option<PathBuf> {
     let Some((stem, rest)) = name.split_once('#') else { return Some(folder.join(name)) };
     let labelled = |n: &u32| read_text(&folder.join(format!("{stem}{n}_label"))).as_deref() == Some(label);

@@ -1,7 +1,8 @@
 //! One trace from the runs of several passes: the kernels of the first, with the counters of all.
 //!
-//! Passes are separate executions, so a dispatch is found again by what it is, not by its number: the same rank, GPU,
-//! kernel, grid and workgroup, and the same occurrence of them. If both passes counted waves, the counts must be equal.
+//! Passes are separate executions, so a dispatch is matched by its properties, not by its number: the same
+//! rank, GPU, kernel, grid and workgroup, and the same occurrence. If both passes counted waves, the counts
+//! must be equal.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,17 +10,17 @@ use trace::{
     AgentId, Counter, CounterId, CounterKind, OptI64, ProcessId, RowRef, Status, StrId, Table, Trace,
 };
 
-/// Counted in every pass where it fits: launches that are the same have the same.
+/// Counted in every pass where it fits: equal launches have equal values.
 const WAVES: &str = "SQ_WAVES";
 
-/// How a pass agrees with the first.
+/// How well a pass agrees with the first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Agreement {
     /// The pass.
     pub pass: usize,
     /// Dispatches of the first pass.
     pub dispatches: usize,
-    /// Of those, how many this pass has too.
+    /// Of those, how many this pass also has.
     pub matched: usize,
     /// Dispatches of this pass that the first does not have.
     pub extra: usize,
@@ -30,25 +31,25 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    /// Whether every dispatch was found again with the same work.
+    /// Whether every dispatch was matched with the same work.
     pub fn is_whole(&self) -> bool {
         self.matched == self.dispatches && self.extra == 0 && self.disagreeing == 0
     }
 }
 
-/// Passes put together.
+/// Merged passes.
 #[derive(Debug)]
 pub struct Merged {
-    /// The first pass with the counters of all.
+    /// The first pass with the counters of all passes.
     pub trace: Trace,
     /// How the others agree with it.
     pub agreements: Vec<Agreement>,
 }
 
-/// What makes dispatches alike: position of the process and GPU, name, grid and workgroup.
+/// What makes dispatches equal: position of the process and GPU, name, grid and workgroup.
 type Likeness = (usize, usize, StrId, Option<[u32; 3]>, Option<[u32; 3]>);
 
-/// Puts passes together, each with its number; nothing when there are none.
+/// Merges passes, each with its number; `None` if there are none.
 pub fn merge(passes: Vec<(usize, Trace)>) -> Option<Merged> {
     let mut passes = passes.into_iter();
     let (first, mut trace) = passes.next()?;
@@ -83,7 +84,7 @@ fn told(agreement: &Agreement) -> String {
     text
 }
 
-/// Adds the counters of a pass to the dispatches they belong to.
+/// Adds the counters of a pass to the dispatches that they belong to.
 fn add(
     trace: &mut Trace,
     own: &DispatchesByName,
@@ -133,7 +134,7 @@ fn add(
         let mut text = |id: StrId| trace.strings.intern(other.strings.get(id));
         let (name, description, block) = (text(kind.name), text(kind.description), text(kind.block));
         let (expression, unit) = (text(kind.expression), text(kind.unit));
-        // Anchors are in every pass and count once.
+        // Anchors are in every pass and are added once.
         if counted.contains(&(kernel, name)) {
             continue;
         }
@@ -168,7 +169,7 @@ fn waves(trace: &Trace) -> HashMap<usize, f64> {
     waves
 }
 
-/// Dispatches by what they are, in the order they were dispatched.
+/// Dispatches by their properties, in dispatch order.
 struct DispatchesByName {
     rows: HashMap<Likeness, Vec<usize>>,
 }
@@ -197,7 +198,7 @@ impl DispatchesByName {
     }
 }
 
-/// Each process's place among those with kernels, by rank where told: pids differ from run to run.
+/// The position of each process among those with kernels, by rank if known: pids differ from run to run.
 fn places_of_processes(trace: &Trace) -> Vec<usize> {
     let mut used = vec![false; trace.processes.len()];
     trace.kernels.process.iter().filter_map(|id| id.get()).for_each(|id| used[id] = true);

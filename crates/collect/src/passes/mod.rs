@@ -1,4 +1,4 @@
-//! Passes: which counters fit into which run of the application, and putting the runs back together.
+//! Passes: which counters fit into which run of the application, and merging the runs.
 
 mod merge;
 mod plan;

@@ -5,29 +5,29 @@ use crate::presets::{PcSampling, Preset, one_of};
 use crate::profiler::{Profiler, ProfilerKind};
 use crate::run::CollectError;
 
-/// What passes are made from.
+/// The input for planning passes.
 #[derive(Clone, Debug)]
 pub struct PlanRequest<'a> {
     /// What to record.
     pub preset: &'a Preset,
-    /// Counters that were asked for by name: these must exist.
+    /// Counters requested by name: these must exist.
     pub counters: &'a [String],
-    /// The GPU, where known.
+    /// The GPU, if known.
     pub arch: Option<&'a str>,
-    /// Who records.
+    /// The profiler.
     pub profiler: &'a Profiler,
-    /// A run of its own without counters, for true timings.
+    /// Whether to add a run without counters, for true timings.
     pub timing: bool,
 }
 
 /// One run of the application.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pass {
-    /// From 1 on.
+    /// From 1.
     pub number: usize,
     /// What it records.
     pub wanted: Wanted,
-    /// Counters that were added to compare passes by.
+    /// Counters that were added for comparing passes.
     pub anchors: Vec<String>,
 }
 
@@ -43,12 +43,12 @@ impl Pass {
     }
 }
 
-/// A counter for which others are taken.
+/// A counter that is replaced by others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replaced {
-    /// What the preset names.
+    /// The counter in the preset.
     pub counter: String,
-    /// What is counted.
+    /// The counters that are collected instead.
     pub by: Vec<String>,
     /// Why.
     pub why: String,
@@ -68,7 +68,7 @@ pub struct LeftOut {
 pub struct Plan {
     /// In the order they run.
     pub passes: Vec<Pass>,
-    /// Counters of the preset for which others are taken.
+    /// Counters of the preset that are replaced.
     pub replaced: Vec<Replaced>,
     /// Counters of the preset that the GPU does not have.
     pub left_out: Vec<LeftOut>,
@@ -99,7 +99,7 @@ pub fn plan(request: &PlanRequest<'_>) -> Result<Plan, CollectError> {
         plan.passes.push(Pass { number: 1, wanted: base.clone(), ..Pass::default() });
     }
     for group in groups {
-        // Everything else was recorded by then: kernels are needed to find the same dispatches again.
+        // The first pass recorded everything else: later ones need kernels, to match their dispatches.
         let wanted = match plan.passes.is_empty() {
             true => base.clone(),
             false => Wanted {
@@ -118,13 +118,13 @@ pub fn plan(request: &PlanRequest<'_>) -> Result<Plan, CollectError> {
     Ok(plan)
 }
 
-/// Formats that rocm-perf reads back; a Perfetto file of a single pass is of no use.
+/// Formats that rocm-perf reads back; a Perfetto file of a single pass is useless.
 fn readable(formats: &[String]) -> Vec<String> {
     let pictures = ["pftrace", "otf2"];
     formats.iter().filter(|format| !pictures.contains(&format.as_str())).cloned().collect()
 }
 
-/// Counters with dispatches they belong to: without a trace of kernels some formats have none.
+/// Counters need the dispatches they belong to: without a kernel trace some formats have none.
 fn with_kernels(trace: &[String], counters: bool) -> Vec<String> {
     let mut trace = trace.to_vec();
     let included = ["kernel", "runtime", "sys"];
@@ -134,7 +134,7 @@ fn with_kernels(trace: &[String], counters: bool) -> Vec<String> {
     trace
 }
 
-/// The counters to collect: those of the preset as far as the GPU has them, and those that were asked for.
+/// The counters to collect: the preset's, if the GPU has them, and the requested ones.
 fn counters(request: &PlanRequest<'_>, plan: &mut Plan) -> Result<Vec<String>, CollectError> {
     let mut names: Vec<String> = Vec::new();
     let mut add = |name: &str| {
@@ -191,12 +191,12 @@ fn counters(request: &PlanRequest<'_>, plan: &mut Plan) -> Result<Vec<String>, C
     Ok(names)
 }
 
-/// Whether a profiler can be told what a counter is.
+/// Whether a profiler accepts counter definitions.
 fn takes_definitions(profiler: &Profiler) -> bool {
     profiler.kind == ProfilerKind::Rocprofv3 && profiler.version >= command::definitions_since()
 }
 
-/// What the profiler must be told of a counter that it does not define by itself.
+/// The definition of a counter, if the profiler does not have one.
 fn definition(arch: &str, counter: &str) -> Option<Definition> {
     match &hw::counters::find(arch, counter)?.kind {
         hw::counters::CounterKind::Derived { formula, extra: true } => {

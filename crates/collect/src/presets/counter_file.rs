@@ -1,4 +1,5 @@
-//! Counters as people give them: names on the command line, `pmc` text files, and job files in JSON or YAML.
+//! Counters in the forms people use: names on the command line, `pmc` text files, and job files in JSON or
+//! YAML.
 
 use std::path::Path;
 
@@ -8,12 +9,12 @@ use super::error::{Document, Mistake};
 use super::library::read;
 use super::yaml;
 
-/// Counters that were asked for.
+/// Requested counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CounterRequest {
-    /// All of them, each once, in order.
+    /// All counters, each once, in order.
     pub counters: Vec<String>,
-    /// What of the file was not taken, a line each.
+    /// What was ignored in the file, one line each.
     pub notes: Vec<String>,
 }
 
@@ -25,7 +26,7 @@ impl CounterRequest {
     }
 }
 
-/// From `A,B` or from files (`.txt`, `.json`, `.yaml`, `.yml`), in any mixture.
+/// Reads `A,B` or files (`.txt`, `.json`, `.yaml`, `.yml`), in any mix.
 pub fn counters(given: &[String]) -> Result<CounterRequest, Mistake> {
     let mut request = CounterRequest::default();
     for word in given {
@@ -47,7 +48,7 @@ pub fn counters(given: &[String]) -> Result<CounterRequest, Mistake> {
     Ok(request)
 }
 
-/// Lines of `pmc: A B`, also with a blank before the colon; `#` begins a comment.
+/// Lines of `pmc: A B`, also with a space before the colon; `#` begins a comment.
 fn text(document: &Document<'_>, request: &mut CounterRequest) -> Result<(), Mistake> {
     for (number, line) in document.text.lines().enumerate() {
         let content = line.split('#').next().unwrap_or_default().trim();
@@ -98,7 +99,7 @@ fn yaml(document: &Document<'_>, request: &mut CounterRequest) -> Result<(), Mis
     jobs(document, &value, request)
 }
 
-/// `{"jobs": [{"pmc": ["A"]}]}`, where a job may also be given by itself and `pmc` as text.
+/// `{"jobs": [{"pmc": ["A"]}]}`; a single job may omit the list, and `pmc` may be text.
 fn jobs(document: &Document<'_>, value: &Value, request: &mut CounterRequest) -> Result<(), Mistake> {
     let expected = "expected `jobs`, a list of objects with `pmc`, a list of counters";
     let single = [value.clone()];

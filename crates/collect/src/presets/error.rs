@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// A mistake in a file of the user's, or in text on the command line.
+/// A mistake in a user's file, or in text on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
-    /// The file, or the option that held the text.
+    /// The file, or the option with the text.
     pub file: String,
-    /// The line, from 1 on.
+    /// The line, from 1.
     pub line: Option<usize>,
     /// What is wrong.
     pub what: String,
@@ -26,12 +26,12 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// A text of the user and its name, for error messages.
+/// A user's text and its name, for error messages.
 #[derive(Clone, Copy, Debug)]
 pub struct Document<'a> {
-    /// The file, or the option that held the text.
+    /// The file, or the option with the text.
     pub name: &'a str,
-    /// All of it.
+    /// The whole text.
     pub text: &'a str,
 }
 
@@ -49,12 +49,12 @@ impl Document<'_> {
         Mistake { file: self.name.into(), line, what: what.into(), help: None }
     }
 
-    /// A mistake in a line, from 1 on.
+    /// A mistake in a line, from 1.
     pub fn mistake_in(&self, line: usize, what: impl Into<String>) -> Mistake {
         Mistake { line: Some(line), ..self.mistake_at(None, what) }
     }
 
-    /// A mistake in the line that holds a word: in quotes where it is, else bare.
+    /// A mistake in the line that contains a word, preferably in quotes.
     pub fn mistake(&self, word: &str, what: impl Into<String>) -> Mistake {
         let quoted = self.text.find(&format!("\"{word}\""));
         self.mistake_at(quoted.or_else(|| self.text.find(word)), what)
@@ -62,7 +62,7 @@ impl Document<'_> {
 }
 
 impl Mistake {
-    /// The same with what was expected.
+    /// Adds what was expected.
     pub fn expecting(self, help: impl Into<String>) -> Self {
         Self { help: Some(help.into()), ..self }
     }

@@ -25,14 +25,14 @@ const FILES: &[(&str, &str)] = &[
     ("panels", include_str!("../../presets/panels.toml")),
 ];
 
-/// What rocprofv3 can write.
+/// Formats that rocprofv3 can write.
 pub const FORMATS: &[&str] = &["rocpd", "json", "csv", "pftrace", "otf2"];
-/// What can be watched while the application runs.
+/// What can be monitored while the application runs.
 pub const MONITORS: &[&str] = &["power", "vram", "clocks", "temperature", "utilisation"];
 /// Libraries whose calls can be logged.
 pub const LIBRARIES: &[&str] = &["rocblas", "hipblaslt", "miopen"];
 
-/// The built-in presets as their files have them.
+/// The built-in presets, as in their files.
 pub fn builtin() -> &'static [Preset] {
     static PRESETS: LazyLock<Vec<Preset>> = LazyLock::new(|| {
         FILES.iter().filter_map(|(name, text)| parse(&Document { name, text }).ok()).collect()
@@ -46,7 +46,7 @@ pub fn source(name: &str) -> Option<&'static str> {
     FILES.iter().find(|(file, _)| *file == preset.name).map(|(_, text)| *text)
 }
 
-/// The preset of that name, or in that file, with all that it uses.
+/// The preset with this name, or in this file, with all presets that it uses.
 pub fn find(name: &str) -> Result<Preset, Mistake> {
     let path = Path::new(name);
     let preset = match builtin().iter().find(|preset| preset.is_called(name)) {
@@ -65,7 +65,7 @@ pub fn find(name: &str) -> Result<Preset, Mistake> {
     expand(preset)
 }
 
-/// Reads a small file of the user's.
+/// Reads a user's small file.
 pub(super) fn read(path: &Path) -> Result<String, Mistake> {
     std::fs::read_to_string(path).map_err(|error| Mistake {
         file: path.display().to_string(),
@@ -75,7 +75,7 @@ pub(super) fn read(path: &Path) -> Result<String, Mistake> {
     })
 }
 
-/// Takes in the presets that this one uses. They are built-in, and those use no others.
+/// Adds the presets that this one uses. They are built-in, and those use no others.
 fn expand(mut preset: Preset) -> Result<Preset, Mistake> {
     for used in preset.uses.clone() {
         if let Some(other) = builtin().iter().find(|other| other.is_called(&used)) {
@@ -96,7 +96,7 @@ pub fn parse(document: &Document<'_>) -> Result<Preset, Mistake> {
     Ok(preset)
 }
 
-/// What TOML itself cannot tell.
+/// Checks what TOML itself cannot check.
 fn check(preset: &Preset, document: &Document<'_>) -> Result<(), Mistake> {
     let known = |words: &[String], list: &[&str], what: &str| match words
         .iter()
@@ -128,7 +128,7 @@ fn check(preset: &Preset, document: &Document<'_>) -> Result<(), Mistake> {
     Ok(())
 }
 
-/// Names of traces: what stands before `-trace` in an option.
+/// Names of traces: the part before `-trace` in an option.
 pub fn traces() -> Vec<&'static str> {
     options::known().iter().filter_map(|option| option.name.strip_suffix("-trace")).collect()
 }

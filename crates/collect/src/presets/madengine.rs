@@ -1,4 +1,5 @@
-//! madengine's JSON configurations, as they are: `"tools": [{"name": "rocprofv3_compute"}]`, custom commands, variables.
+//! madengine's JSON configurations, unchanged: `"tools": [{"name": "rocprofv3_compute"}]`, custom commands,
+//! variables.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,11 +18,11 @@ use crate::command::options::{self, OptionError};
 pub struct Config {
     /// What it asks for.
     pub preset: Preset,
-    /// What was corrected or is not used, a line each.
+    /// What was corrected or ignored, one line each.
     pub notes: Vec<String>,
 }
 
-/// A tool that is no preset of ours.
+/// A tool that is not one of our presets.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Tool {
@@ -182,7 +183,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Variables of the application; those of madengine's monitors set the monitors. Gives their interval.
+    /// Variables of the application; those of madengine's monitors set the monitors. Returns their interval.
     fn variables(&mut self, key: &str, variables: &Map<String, Value>) -> Result<Option<f64>, Mistake> {
         let mut interval = None;
         let mut kept = BTreeMap::new();
@@ -310,7 +311,7 @@ impl Reader<'_> {
     }
 }
 
-/// Keys of madengine's `slurm` that say how its own files are kept.
+/// Removes keys of madengine's `slurm` that configure its own files.
 fn without_foreign(value: &Value) -> Value {
     let mut value = value.clone();
     if let Value::Object(object) = &mut value {

@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::slurm::SlurmOptions;
 
-/// What a preset is offered as.
+/// What kind of preset it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PresetKind {
     /// One way to run the profiler.
     Tool,
-    /// Tools and monitors for a question.
+    /// Tools and monitors for one question.
     Profile,
-    /// A tool that is a profile by itself.
+    /// A tool that is also a profile.
     Both,
-    /// Somebody's own.
+    /// A user's own.
     #[default]
     Own,
 }
@@ -43,7 +43,7 @@ pub struct PcSampling {
     pub method: String,
     /// `cycles` or `time`.
     pub unit: String,
-    /// Between two samples, in that unit.
+    /// Distance between two samples, in that unit.
     pub interval: u64,
 }
 
@@ -56,13 +56,13 @@ pub struct Preset {
     /// Tool or profile.
     #[serde(default)]
     pub kind: PresetKind,
-    /// One line for people.
+    /// One-line description.
     #[serde(default)]
     pub title: String,
     /// Other names, such as those of madengine.
     #[serde(default)]
     pub aliases: Vec<String>,
-    /// Presets whose traces, counters and so on are taken too.
+    /// Presets whose traces, counters and so on are included.
     #[serde(default)]
     pub uses: Vec<String>,
     /// Traces: `kernel` for `--kernel-trace`.
@@ -71,19 +71,19 @@ pub struct Preset {
     /// Counters.
     #[serde(default)]
     pub counters: Vec<String>,
-    /// The counters of panels as well: which ones follows from the GPU and from the panels that are asked for.
+    /// Also the counters of panels: which ones depends on the GPU and the requested panels.
     #[serde(default)]
     pub panels: bool,
     /// `rocpd`, `json`, `csv`, `pftrace`, `otf2`.
     #[serde(default)]
     pub formats: Vec<String>,
-    /// Totals of the profiler itself (csv and json only).
+    /// The profiler's own statistics (csv and json only).
     #[serde(default)]
     pub statistics: bool,
-    /// Samples of the program counter.
+    /// PC sampling.
     #[serde(default)]
     pub pc_sampling: Vec<PcSampling>,
-    /// Further options of rocprofv3, as words.
+    /// More options of rocprofv3, as words.
     #[serde(default)]
     pub options: Vec<String>,
     /// What it costs.
@@ -98,16 +98,16 @@ pub struct Preset {
     /// `rocblas`, `hipblaslt`, `miopen`.
     #[serde(default)]
     pub library_calls: Vec<String>,
-    /// Variables of the application.
+    /// Environment variables of the application.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// How a job is asked for.
+    /// Options of a SLURM job.
     #[serde(default)]
     pub slurm: SlurmOptions,
     /// `torchrun`, `mpirun`, `srun`.
     #[serde(default)]
     pub launcher: Option<String>,
-    /// Ranks of a launcher.
+    /// Ranks that the launcher starts.
     #[serde(default)]
     pub ranks: Option<u32>,
 }
@@ -119,12 +119,12 @@ impl Preset {
         Self { name: name.into(), trace: owned(trace), counters: owned(counters), ..Self::default() }
     }
 
-    /// Whether it answers to `name`.
+    /// Whether `name` is its name or an alias.
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.aliases.iter().any(|alias| alias == name)
     }
 
-    /// Takes what another preset has as well; what is said here stays.
+    /// Adds what another preset has; own values take precedence.
     pub fn take(&mut self, other: &Preset) {
         append(&mut self.trace, &other.trace);
         append(&mut self.counters, &other.counters);

@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Tag};
 use serde_json::{Map, Value};
 
-/// Lists in lists in lists: no counter file has more.
+/// Nesting limit: no counter file has more.
 const DEEPEST: usize = 64;
 
-/// Values that aliases may grow to, so that a small file cannot fill the memory.
+/// Limit of values after expanding aliases, so that a small file cannot fill the memory.
 const MOST_VALUES: usize = 1_000_000;
 
-/// Why a text is no YAML.
+/// Why a text is not valid YAML.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct YamlError {
     /// Line, from 1.
@@ -23,11 +23,11 @@ pub(super) struct YamlError {
 /// A list or object under construction.
 enum Open {
     List(Vec<Value>),
-    /// The key that waits for its value; the inner one is absent for keys that are no text.
+    /// The key that waits for its value; the inner option is `None` for keys that are not text.
     Object(Map<String, Value>, Option<Option<String>>),
 }
 
-/// The first document; null where there is none.
+/// The first document; null if there is none.
 pub(super) fn parse(text: &str) -> Result<Value, YamlError> {
     let mut loader = Loader::default();
     for event in Parser::new_from_str(text) {
@@ -109,7 +109,7 @@ fn error(at: &Marker, why: String) -> YamlError {
     YamlError { line: at.line(), why }
 }
 
-/// How many values there are in one.
+/// The number of values in a value.
 fn size(value: &Value) -> usize {
     match value {
         Value::Array(list) => list.iter().map(size).sum::<usize>() + 1,
@@ -118,7 +118,7 @@ fn size(value: &Value) -> usize {
     }
 }
 
-/// What a word without quotes is (core schema); numbers with a fraction stay text, as they were written.
+/// The value of an unquoted word (core schema); numbers with a fraction stay text, as written.
 fn scalar(text: &str) -> Value {
     let whole = match text.as_bytes() {
         [b'0', b'x', ..] => i64::from_str_radix(&text[2..], 16).ok(),

@@ -11,14 +11,14 @@ use crate::run::CollectError;
 /// Where to look.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
-    /// Folders of programs, the first first.
+    /// Folders of programs, in search order.
     pub folders: Vec<PathBuf>,
     /// Roots of ROCm installations.
     pub roots: Vec<PathBuf>,
 }
 
 impl Places {
-    /// Those of this process.
+    /// The places of this process.
     pub fn of_environment() -> Self {
         let variable = |name: &str| std::env::var_os(name).unwrap_or_default();
         Self::new(&variable("PATH"), &variable("ROCM_PATH"), Path::new("/opt"))
@@ -38,13 +38,13 @@ impl Places {
             .filter(|entry| entry.file_name().to_string_lossy().starts_with("rocm"))
             .map(|entry| entry.path())
             .collect();
-        // `/opt/rocm` is the one that was chosen; of the others the newest.
+        // `/opt/rocm` is the chosen release; of the others, the newest comes first.
         installed.sort_by_key(|path| (path.file_name().is_some_and(|n| n == "rocm"), version_of_name(path)));
         roots.extend(installed.into_iter().rev());
         Self { folders, roots }
     }
 
-    /// A program of that name.
+    /// The program with this name.
     pub fn program(&self, name: &str) -> Option<PathBuf> {
         let in_roots = self.roots.iter().map(|root| root.join("bin"));
         self.folders.iter().cloned().chain(in_roots).map(|folder| folder.join(name)).find(|p| is_program(p))
@@ -55,7 +55,7 @@ fn version_of_name(path: &Path) -> Option<Version> {
     Version::parse(path.file_name()?.to_str()?.strip_prefix("rocm-")?)
 }
 
-/// A program as a shell finds it: by its path where it has one, else in the folders of `PATH`.
+/// A program as a shell finds it: by its path if it has one, else in the folders of `PATH`.
 pub fn on_path(word: &str) -> Option<PathBuf> {
     if word.contains('/') {
         return Some(word.into());
@@ -64,7 +64,7 @@ pub fn on_path(word: &str) -> Option<PathBuf> {
     std::env::split_paths(&folders).map(|folder| folder.join(word)).find(|path| is_program(path))
 }
 
-/// Whether a path is a file that may be run.
+/// Whether a path is an executable file.
 pub fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
@@ -134,7 +134,7 @@ fn rocprofv3(path: PathBuf) -> Result<Profiler, CollectError> {
     Ok(Profiler { kind: ProfilerKind::Rocprofv3, path, version, version_text, version_from })
 }
 
-/// What the installation says beside the program.
+/// The version in the installation next to the program.
 fn version_beside(program: &Path) -> Option<(Version, String)> {
     let real = program.canonicalize().ok()?;
     let file = real.parent()?.parent()?.join(".info/version");
@@ -142,7 +142,7 @@ fn version_beside(program: &Path) -> Option<(Version, String)> {
     Some((Version::parse(&text)?, file.display().to_string()))
 }
 
-/// Between 6.2 and 6.4 the options tell.
+/// Between 6.2 and 6.4 the options show the release.
 fn by_help(program: &Path) -> Version {
     let help = Command::new(program).arg("--help").stdin(Stdio::null()).output();
     let text = help.map(|out| String::from_utf8_lossy(&out.stdout).into_owned()).unwrap_or_default();

@@ -40,14 +40,14 @@ pub struct Profiler {
     pub path: PathBuf,
     /// The ROCm release it belongs to.
     pub version: Version,
-    /// Its own words about its version.
+    /// The version as it prints it.
     pub version_text: String,
-    /// Where the version is known from.
+    /// How the version was found.
     pub version_from: String,
 }
 
 impl Profiler {
-    /// One to show commands for, where none is installed.
+    /// A profiler to show commands for if none is installed.
     pub fn assumed() -> Self {
         Self {
             kind: ProfilerKind::Rocprofv3,

@@ -9,14 +9,14 @@ use ::files::process::{self, How, Job, reason};
 use super::error::CollectError;
 use super::messages::{Message, is_noise, understand};
 
-/// How it ended, and what it said that matters.
+/// How it ended, and the messages that matter.
 #[derive(Clone, Debug)]
 pub(crate) struct Ended {
     pub process: process::Ended,
     pub messages: Vec<Message>,
 }
 
-/// Runs it to its end. All that it prints is kept in `log`; `show` gets it as it comes, but for noise.
+/// Runs it to its end. All output is kept in `log`; `show` gets it as it arrives, without noise.
 pub(crate) fn run(job: &Job<'_>, log: &Path, show: &(dyn Fn(&[u8]) + Sync)) -> Result<Ended, CollectError> {
     let Some(program) = job.words.first() else {
         return Err(CollectError::Usage("no application to run".into()));
@@ -25,7 +25,7 @@ pub(crate) fn run(job: &Job<'_>, log: &Path, show: &(dyn Fn(&[u8]) + Sync)) -> R
         File::create(log).map_err(|error| CollectError::Folder { path: log.into(), why: reason(&error) })?;
     let mut messages: Vec<Message> = Vec::new();
     let process = process::run_watched(job, |line| {
-        // A log that cannot be kept is no reason to stop: a full disk shows elsewhere.
+        // A log that cannot be written is not a reason to stop: a full disk is reported elsewhere.
         let _ = kept.write_all(line);
         let text = String::from_utf8_lossy(line);
         if !is_noise(&text) {

@@ -1,4 +1,4 @@
-//! Attaching to a process that runs already: the profiler's words for it, and what it cannot do.
+//! Attaching to a running process: the profiler's options for it, and its limits.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -18,16 +18,16 @@ pub struct Attach {
     pub duration: Duration,
 }
 
-/// The variable with which a process allows it.
+/// The variable with which a process allows attaching.
 const ALLOWED_BY: &str = "ROCP_TOOL_ATTACH";
-/// The known issue that is about attaching.
+/// The known issue about attaching.
 const WRITES_NOTHING: &str = "attach-writes-nothing";
-/// How long files may come after the profiler has ended, and how long they must stay as they are to be whole.
+/// How long files may appear after the profiler has ended, and how long they must not change to be complete.
 const LATEST_FILES: Duration = Duration::from_secs(10);
 const STILL: Duration = Duration::from_millis(500);
 
 impl Attach {
-    /// Fails where it is impossible; otherwise says what it cannot do.
+    /// Fails if attaching is impossible; otherwise notes its limits.
     pub(super) fn limits(
         &self,
         profiler: &Profiler,
@@ -89,14 +89,14 @@ impl Attach {
         Ok(limits)
     }
 
-    /// The command: that of an application, without one.
+    /// The command, from that of an application with no application.
     pub(super) fn words(&self, profiler: &Profiler, mut words: Vec<String>, folder: &Path) -> Vec<String> {
         if words.last().is_some_and(|word| word == "--") {
             words.pop();
         }
         let pid = self.pid.to_string();
         if let ProfilerKind::RocprofSys(_) = profiler.kind {
-            // It stays attached until it reads a line.
+            // The profiler stays attached until it reads a line.
             let script = format!("(sleep {}; echo) | \"$@\"", self.duration.as_secs_f64());
             let own = [
                 "-p".to_string(),
@@ -132,7 +132,7 @@ pub(super) fn wait_for_files(folder: &Path) {
     }
 }
 
-/// Files below a folder and their sizes, logs left out.
+/// Files below a folder and their sizes, without logs.
 fn sizes(folder: &Path) -> Vec<(PathBuf, u64)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {

@@ -13,13 +13,13 @@ pub enum CollectError {
     /// The options make no sense together.
     #[error("{0}")]
     Usage(String),
-    /// A file of the user's has a mistake.
+    /// A user's file has a mistake.
     #[error(transparent)]
     Mistake(#[from] Mistake),
-    /// The GPU cannot count that.
+    /// The GPU cannot count these counters.
     #[error(transparent)]
     Counters(#[from] hw::passes::PlanError),
-    /// Nobody knows which GPU it is for.
+    /// The GPU is unknown.
     #[error("cannot choose counters without knowing the GPU, and this machine has none")]
     UnknownArch,
     /// The GPU cannot sample the program counter.
@@ -27,13 +27,13 @@ pub enum CollectError {
     NoSampling {
         /// The GPU.
         arch: String,
-        /// Those that have.
+        /// The GPUs that can.
         known: String,
     },
     /// There is no profiler.
     #[error("neither rocprofv3 nor rocprof is installed")]
     NoProfiler {
-        /// Where they could have been.
+        /// Where it was searched for.
         looked: Vec<PathBuf>,
     },
     /// There is no ROCm Systems Profiler.
@@ -41,10 +41,10 @@ pub enum CollectError {
     NoSystems {
         /// The program of the mode.
         name: &'static str,
-        /// Where it could have been.
+        /// Where it was searched for.
         looked: Vec<PathBuf>,
     },
-    /// The profiler cannot do what is wanted.
+    /// The profiler does not support the request.
     #[error("`{}` of ROCm {version} does not support {what}, which needs ROCm {since}", program.display())]
     TooOld {
         /// The profiler.
@@ -56,7 +56,7 @@ pub enum CollectError {
         /// The release that has it.
         since: Version,
     },
-    /// The application is not there.
+    /// The application does not exist.
     #[error("cannot find the application `{word}`: {why}")]
     NoApplication {
         /// As it was given.
@@ -72,7 +72,7 @@ pub enum CollectError {
         /// The operating system's reason.
         why: String,
     },
-    /// A folder or file of ours cannot be used.
+    /// One of our folders or files cannot be used.
     #[error("cannot use `{}`: {why}", path.display())]
     Folder {
         /// The path.
@@ -86,14 +86,14 @@ pub enum CollectError {
         /// The folder.
         path: PathBuf,
     },
-    /// The application failed by itself.
+    /// The application itself failed.
     #[error("the application {how} in pass {pass}")]
     Application {
         /// `exited with 3`, `was killed by signal 11 (SIGSEGV)`.
         how: String,
         /// The pass.
         pass: usize,
-        /// Its exit code; 128 and the signal's number when it was killed.
+        /// Its exit code; 128 plus the signal number if it was killed.
         code: i32,
     },
     /// The profiler failed.
@@ -118,7 +118,7 @@ pub enum CollectError {
         /// Those that failed and how.
         failed: Vec<String>,
     },
-    /// All went well and there is nothing.
+    /// Everything succeeded, but nothing was recorded.
     #[error("no kernel was recorded in pass {pass}, although the application succeeded")]
     NoKernels {
         /// The pass.
@@ -126,13 +126,13 @@ pub enum CollectError {
         /// What the profiler said that may explain it.
         said: Option<String>,
     },
-    /// Kernels are there, and not one value of the counters that were asked for.
+    /// There are kernels, but no values of the requested counters.
     #[error("no values of {} were recorded", counters.join(", "))]
     NoCounters {
         /// The counters.
         counters: Vec<String>,
     },
-    /// The profiler was attached, and there is nothing.
+    /// The profiler was attached, but recorded nothing.
     #[error("no kernel of process {pid} was recorded in {seconds} s")]
     AttachedInVain {
         /// The process.
@@ -142,7 +142,7 @@ pub enum CollectError {
         /// What the profiler said that may explain it.
         said: Option<String>,
     },
-    /// Files are there and cannot be read.
+    /// There are files, but they cannot be read.
     #[error("cannot read the profiler's output: {0}")]
     Unreadable(String),
     /// It took too long.
@@ -162,7 +162,7 @@ pub enum CollectError {
     /// SLURM refused or failed.
     #[error("{what}: {message}")]
     Slurm {
-        /// What was tried.
+        /// What was attempted.
         what: String,
         /// What it said.
         message: String,
@@ -170,7 +170,7 @@ pub enum CollectError {
 }
 
 impl CollectError {
-    /// 2 for what the user must change, 3 for other programs, 130 for interrupts.
+    /// 2 for what the user must fix, 3 for other programs, 130 for interrupts.
     pub fn exit_code(&self) -> u8 {
         match self {
             CollectError::Usage(_)
@@ -186,7 +186,7 @@ impl CollectError {
         }
     }
 
-    /// The application's own exit code, when it is what failed.
+    /// The application's own exit code, if the application failed.
     pub fn application_code(&self) -> Option<i32> {
         match self {
             CollectError::Application { code, .. } => Some(*code),

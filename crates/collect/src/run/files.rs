@@ -1,4 +1,4 @@
-//! The run's folder, which never replaces another, and its files with their checksums.
+//! The run's folder, which never replaces another one, and its files with their checksums.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::time;
 use crate::launcher::{SECRETS, holds_secrets};
 use crate::profiler::reason;
 
-/// Where runs go unless told otherwise, as madengine has it.
+/// Default folder of runs, as in madengine.
 const RUNS: &str = "rocprof_output";
 
 /// A file of a run.
@@ -26,7 +26,7 @@ pub struct FileFact {
     pub sha256: String,
 }
 
-/// Makes the folder of a run: the one that was asked for, else one of its own time.
+/// Creates the folder of a run: the requested one, else one named after the time.
 pub(crate) fn make_folder(asked: Option<&Path>, now: SystemTime) -> Result<PathBuf, CollectError> {
     let failed = |path: &Path, error: &io::Error| folder_error(path, error);
     if let Some(path) = asked {
@@ -56,7 +56,7 @@ pub(crate) fn make_folder(asked: Option<&Path>, now: SystemTime) -> Result<PathB
     Err(CollectError::Usage("cannot create a folder".into()))
 }
 
-/// Removes the files with secrets that scripts of a run read.
+/// Removes the files with secrets that the scripts of a run read.
 pub(crate) fn remove_secrets(folder: &Path) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
@@ -68,7 +68,7 @@ pub(crate) fn remove_secrets(folder: &Path) {
     }
 }
 
-/// What a folder's trouble is: a full disk has a name of its own.
+/// The error for a folder: a full disk has its own.
 pub(crate) fn folder_error(path: &Path, error: &io::Error) -> CollectError {
     if error.kind() == io::ErrorKind::StorageFull {
         let folder = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
@@ -77,18 +77,18 @@ pub(crate) fn folder_error(path: &Path, error: &io::Error) -> CollectError {
     CollectError::Folder { path: path.into(), why: reason(error) }
 }
 
-/// Whether nothing more can be written there.
+/// Whether the disk is full.
 pub(crate) fn is_full(folder: &Path) -> bool {
     use std::os::unix::ffi::OsStrExt;
     let Ok(path) = std::ffi::CString::new(folder.as_os_str().as_bytes()) else { return false };
     // SAFETY: all fields are plain numbers.
     let mut facts: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the path ends with zero, the facts are whole and ours.
+    // SAFETY: the path is zero-terminated, and the struct is valid and ours.
     let known = unsafe { libc::statvfs(path.as_ptr(), &raw mut facts) } == 0;
     known && (facts.f_bavail as u64).saturating_mul(facts.f_frsize as u64) < 64 << 10
 }
 
-/// All files below a folder that are not there for us alone, by path.
+/// All files below a folder except internal ones, by path.
 pub(crate) fn list(root: &Path, folder: &Path) -> Vec<FileFact> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_path_buf()];

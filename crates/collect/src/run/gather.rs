@@ -28,19 +28,19 @@ pub(crate) struct Gatherer<'a> {
     prepared: &'a Prepared,
     folder: &'a Path,
     started: SystemTime,
-    /// What was run.
+    /// Passes that ran.
     pub passes: Vec<PassRecord>,
     notes: Vec<String>,
     failure: Option<CollectError>,
-    /// Samples of the monitors in the first pass, whose time the traces have.
+    /// Monitor samples of the first pass, whose times the traces have.
     monitor: Option<Recorded>,
-    /// Counters of which there are values, by pass.
+    /// Counters that have values, by pass.
     recorded: BTreeMap<usize, BTreeSet<String>>,
-    /// Traces of each rank, with the pass they are of.
+    /// Traces of each rank, with their pass.
     traces: BTreeMap<Option<u32>, Vec<PassTrace>>,
 }
 
-/// Number of the pass, its files, and what they hold.
+/// Number of the pass, its files, and their contents.
 type PassTrace = (usize, Vec<PathBuf>, Trace);
 
 /// What a pass left behind.
@@ -49,12 +49,12 @@ pub(crate) struct Gathered {
     pub kernels: usize,
     /// Whether nothing was recorded.
     pub empty: bool,
-    /// What is there and cannot be read.
+    /// Files that cannot be read.
     pub unreadable: Vec<String>,
 }
 
 impl<'a> Gatherer<'a> {
-    /// Nothing yet.
+    /// An empty gatherer.
     pub fn new(
         request: &'a CollectRequest,
         prepared: &'a Prepared,
@@ -75,14 +75,14 @@ impl<'a> Gatherer<'a> {
         }
     }
 
-    /// Notes something for people.
+    /// Adds a note for the user.
     pub fn note(&mut self, note: String) {
         if !self.notes.contains(&note) {
             self.notes.push(note);
         }
     }
 
-    /// Takes what was watched in a pass that comes next.
+    /// Adds what was monitored in the pass that is added next.
     pub fn watched(&mut self, watched: Watched) {
         watched.notes.into_iter().for_each(|note| self.note(note));
         if self.passes.is_empty() {
@@ -90,12 +90,12 @@ impl<'a> Gatherer<'a> {
         }
     }
 
-    /// Notes a failure; the first is the run's.
+    /// Records a failure; the first one is the run's.
     pub fn fail(&mut self, failure: CollectError) {
         self.failure.get_or_insert(failure);
     }
 
-    /// Judges a pass that was run here.
+    /// Checks a pass that ran here.
     pub fn add(
         &mut self,
         pass: &Pass,
@@ -121,7 +121,7 @@ impl<'a> Gatherer<'a> {
         failure
     }
 
-    /// Reads what a pass wrote, and keeps it for the end.
+    /// Reads the files of a pass, and keeps them for the end.
     pub fn read(&mut self, pass: &Pass, folder: &Path) -> Gathered {
         let several = self.prepared.plan.passes.len() > 1;
         let systems = matches!(self.prepared.profiler.kind, ProfilerKind::RocprofSys(_));
@@ -211,7 +211,7 @@ impl<'a> Gatherer<'a> {
         None
     }
 
-    /// Puts everything together and writes `run.json`.
+    /// Merges everything and writes `run.json`.
     pub fn finish(mut self) -> Result<Run, CollectError> {
         let monitor = self.monitor.clone();
         let mut agreements = Vec::new();
@@ -222,7 +222,7 @@ impl<'a> Gatherer<'a> {
             agreements.extend(agreed);
         }
         self.describe_timing(&agreements);
-        // Before the files of the run are listed.
+        // Removed before the files of the run are listed.
         remove_secrets(self.folder);
         if let Some(lost) = self.lost_counters(&agreements) {
             self.fail(lost);
@@ -233,7 +233,7 @@ impl<'a> Gatherer<'a> {
             Some(_) => "failed",
         };
         let mut files = files::list(self.folder, self.folder);
-        // The record of a run that has begun is about to be replaced.
+        // The first record is about to be replaced.
         files.retain(|file| file.path != formats::run::RUN_FILE);
         let names: Vec<String> = traces.iter().map(|path| files::relative(self.folder, path)).collect();
         let record = Record {
@@ -251,7 +251,7 @@ impl<'a> Gatherer<'a> {
         };
         match (record.write(self.folder), &self.failure) {
             (Err(error), None) => self.failure = Some(error),
-            // What failed first explains more.
+            // The first failure explains more.
             (Err(_), Some(_)) | (Ok(()), _) => {}
         }
         Ok(Run {
@@ -266,7 +266,7 @@ impl<'a> Gatherer<'a> {
         })
     }
 
-    /// The traces of one rank: its files, or one that holds the counters of all passes.
+    /// The traces of one rank: its files, or a merged one with the counters of all passes.
     fn join(
         &mut self,
         rank: Option<u32>,
@@ -282,7 +282,7 @@ impl<'a> Gatherer<'a> {
             return Ok((originals, Vec::new()));
         };
         if let Some(recorded) = monitor {
-            // Samples are in order of time already; those of a program counter would need sorting among them.
+            // Monitor samples are sorted by time already; PC samples would have to be sorted in.
             match merged.trace.samples.is_empty() {
                 true => recorded.add_to(&mut merged.trace),
                 false => self.note("monitor samples are only in their own files".into()),
@@ -307,7 +307,7 @@ impl<'a> Gatherer<'a> {
         }
     }
 
-    /// The counters that were asked for, when there are no values of any of them.
+    /// The requested counters, if none of them has values.
     fn lost_counters(&self, agreements: &[Agreement]) -> Option<CollectError> {
         // Other profilers name counters differently in their files.
         if self.prepared.profiler.kind != ProfilerKind::Rocprofv3
@@ -320,7 +320,7 @@ impl<'a> Gatherer<'a> {
             let of_pass: Vec<_> = agreements.iter().filter(|agreement| agreement.pass == pass).collect();
             of_pass.is_empty() || of_pass.iter().any(|agreement| agreement.matched > agreement.disagreeing)
         };
-        // Anchors are there to compare passes by; they count only where nothing else is asked for.
+        // Anchors are for comparing passes; they count only if nothing else is requested.
         let passes = &self.prepared.plan.passes;
         let only_anchors = passes
             .iter()
@@ -355,11 +355,11 @@ impl<'a> Gatherer<'a> {
     }
 }
 
-/// What is said of every run with counters.
+/// Noted for every run with counters.
 pub const ONE_AT_A_TIME: &str =
     "kernels ran one at a time while counters were read, so their times differ from a normal run";
 
-/// The ranks that failed, when some did.
+/// The ranks that failed, if any.
 pub(crate) fn failed_ranks(ranks: &[Status], expected: usize) -> Option<CollectError> {
     let mut failed: Vec<String> = ranks
         .iter()

@@ -1,4 +1,5 @@
-//! Runs that were killed: each says that it runs, so that the next one finds those that cannot have ended by themselves.
+//! Killed runs: each run is marked as running, so that the next one finds those that did not end on their
+//! own.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -14,11 +15,12 @@ use super::files::{folder_error, remove_secrets};
 use super::record::FILE;
 use super::time;
 
-/// States of a run that has no end.
+/// States of a run that has not ended normally.
 const RUNNING: &str = "running";
 const KILLED: &str = "killed";
 
-/// A run that has begun. However it ends, its secrets go; a run that could not start leaves no `run.json`.
+/// A run that has started. However it ends, its secrets are removed; a run that could not start leaves no
+/// `run.json`.
 pub(crate) struct Begun(PathBuf);
 
 impl Drop for Begun {
@@ -31,7 +33,7 @@ impl Drop for Begun {
     }
 }
 
-/// The state as the file has it.
+/// The state as written in the file.
 fn state(state: &str) -> String {
     format!("\"status\": \"{state}\"")
 }
@@ -60,19 +62,19 @@ fn host() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_string()
 }
 
-/// A run that was killed before it could say how it ended.
+/// A run that was killed before it could record how it ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Killed {
     /// Its folder.
     pub folder: PathBuf,
-    /// How long ago something was written there, in words.
+    /// How long ago something was written there, as text.
     pub age: String,
     /// Files that it left.
     pub files: usize,
 }
 
 impl Killed {
-    /// The same as a sentence.
+    /// A sentence about it.
     pub fn explain(&self) -> String {
         let Self { folder, age, files } = self;
         format!("the run in `{}` was killed {age} ago; it left {files} files", folder.display())
@@ -93,7 +95,7 @@ impl Killed {
         Some(Self { folder: folder.into(), age: in_words(age), files: entries.len() - 1 })
     }
 
-    /// Removes its secrets and writes that it was killed, so that it is said once.
+    /// Removes its secrets and records that it was killed, so that it is reported only once.
     fn settle(&self) {
         remove_secrets(&self.folder);
         let path = self.folder.join(FILE);
@@ -106,7 +108,7 @@ impl Killed {
     }
 }
 
-/// Finds the runs beside a new one that were killed since the last look.
+/// Finds the runs next to a new one that were killed since the last check.
 pub(crate) fn find_beside(folder: &Path) -> Vec<Killed> {
     let beside = folder.parent().map(std::fs::read_dir).into_iter().flatten().flatten().flatten();
     let found = beside.map(|entry| entry.path()).filter(|path| path != folder);

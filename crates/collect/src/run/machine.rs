@@ -31,7 +31,7 @@ pub(super) fn host(root: &Path) -> Value {
     })
 }
 
-/// Facts about the GPUs, clocks and partitions included.
+/// Facts about the GPUs, including clocks and partitions.
 pub(super) fn gpus(root: &Path) -> Value {
     serde_json::to_value(gpus::detect(root).gpus).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What the profiler says on its error stream, and what it means.
+//! The profiler's error messages, and what they mean.
 
 use std::sync::LazyLock;
 
@@ -16,10 +16,10 @@ pub enum Level {
     Full,
 }
 
-/// A message that is known.
+/// A known message.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Known {
+struct KnownMessage {
     contains: String,
     level: Level,
     means: String,
@@ -30,7 +30,7 @@ struct Known {
 #[derive(Default, Deserialize)]
 struct File {
     noise: Vec<String>,
-    message: Vec<Known>,
+    message: Vec<KnownMessage>,
 }
 
 fn table() -> &'static File {
@@ -39,11 +39,11 @@ fn table() -> &'static File {
     &TABLE
 }
 
-fn known() -> &'static [Known] {
+fn known() -> &'static [KnownMessage] {
     &table().message
 }
 
-/// Whether a line says nothing to a user.
+/// Whether a line is irrelevant to a user.
 pub fn is_noise(line: &str) -> bool {
     table().noise.iter().any(|part| line.contains(part.as_str()))
 }
@@ -53,7 +53,7 @@ pub fn is_noise(line: &str) -> bool {
 pub struct Message {
     /// How much it matters.
     pub level: Level,
-    /// For people: what it means, and what was said.
+    /// For the user: what it means, and the message itself.
     pub text: String,
     /// What to do.
     pub help: Option<String>,
@@ -62,7 +62,7 @@ pub struct Message {
 /// Longest part of a line that is shown.
 const SHOWN: usize = 300;
 
-/// What a line means, when it is known.
+/// The meaning of a line, if it is known.
 pub fn understand(line: &str) -> Option<Message> {
     let found = known().iter().find(|known| line.contains(&known.contains))?;
     let said: String = bare(line).chars().take(SHOWN).collect();
@@ -70,7 +70,7 @@ pub fn understand(line: &str) -> Option<Message> {
     Some(Message { level: found.level, text, help: found.help.clone() })
 }
 
-/// A line without the time and place that loggers put before it.
+/// A line without the time and place that loggers prepend.
 fn bare(line: &str) -> &str {
     let line = line.trim();
     let logged =

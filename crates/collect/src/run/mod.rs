@@ -48,17 +48,17 @@ use crate::profiler::Profiler;
 use application::Ended;
 use messages::{Level, Message};
 
-/// Hears what goes on.
+/// Gets the progress of a run.
 pub trait Events: Sync {
     /// Something begins or has ended.
     fn step(&self, message: &str);
-    /// Something is not as it should be.
+    /// Something is wrong.
     fn warn(&self, message: &str);
     /// The application or the profiler printed something.
     fn output(&self, bytes: &[u8]);
 }
 
-/// Hears nothing.
+/// Ignores everything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 
@@ -68,56 +68,56 @@ impl Events for Silent {
     fn output(&self, _: &[u8]) {}
 }
 
-/// A pass that was run.
+/// A pass that ran.
 #[derive(Clone, Debug, Default)]
 pub struct PassRecord {
-    /// From 1 on.
+    /// From 1.
     pub number: usize,
-    /// Its folder below the run's; empty for the run's own.
+    /// Its folder below the run's; empty if it is the run's own.
     pub folder: String,
     /// The whole command.
     pub command: Vec<String>,
-    /// Counters, anchors included.
+    /// Counters, including anchors.
     pub counters: Vec<String>,
-    /// Counters that were added to compare passes by.
+    /// Counters that were added for comparing passes.
     pub anchors: Vec<String>,
-    /// The application's exit code; 128 and the signal's number when it was killed.
+    /// The application's exit code; 128 plus the signal number if it was killed.
     pub exit_code: i32,
-    /// The same in words.
+    /// How it ended, as text.
     pub how: String,
     /// How long it took.
     pub wall: Duration,
     /// Kernels that were recorded.
     pub kernels: usize,
-    /// How each rank ended, where there are ranks.
+    /// How each rank ended, if there are ranks.
     pub ranks: Vec<Status>,
-    /// What the profiler said that matters.
+    /// The profiler's messages that matter.
     pub messages: Vec<String>,
 }
 
-/// A run that was made, whole or in part.
+/// A complete or partial run.
 #[derive(Debug)]
 pub struct Run {
     /// Its folder.
     pub folder: PathBuf,
-    /// Traces to read: merged ones where there were several passes.
+    /// Traces to read: merged ones if there were several passes.
     pub traces: Vec<PathBuf>,
-    /// What was run.
+    /// Passes that ran.
     pub passes: Vec<PassRecord>,
-    /// How the passes agree with the first.
+    /// How well the passes agree with the first.
     pub agreements: Vec<Agreement>,
-    /// Who recorded.
+    /// The profiler.
     pub profiler: Profiler,
-    /// The GPU, where known.
+    /// The GPU, if known.
     pub arch: Option<String>,
-    /// What was done otherwise than asked, or is not as it should be.
+    /// What differs from the request, or is wrong.
     pub notes: Vec<String>,
-    /// Why it is not whole.
+    /// Why it is not complete.
     pub failure: Option<CollectError>,
 }
 
 impl Run {
-    /// The run if it is whole, else why it is not.
+    /// The run if it is complete, else why it is not.
     pub fn whole(self) -> Result<Self, CollectError> {
         match self.failure {
             Some(failure) => Err(failure),
@@ -131,7 +131,7 @@ impl Run {
     }
 }
 
-/// Whether a request can be run at all: its program and the profiler are there. Runs and writes nothing.
+/// Checks that a request can run: its program and the profiler exist. Runs and writes nothing.
 pub fn check(request: &CollectRequest) -> Result<(), CollectError> {
     Prepared::of(request)?.check_programs()
 }
@@ -160,7 +160,7 @@ pub fn run(request: &CollectRequest, events: &dyn Events) -> Result<Run, Collect
         let kernels = gatherer.passes.last().map_or(0, |pass| pass.kernels);
         events.step(&format!("pass {} of {count}: {kernels} kernels in {seconds:.2} s", pass.number));
         if let Some(failure) = failure {
-            // A failing application that left its data may be one that always exits so.
+            // An application that fails but leaves its data may always exit like this.
             let goes_on = matches!(failure, CollectError::Application { .. } | CollectError::Ranks { .. });
             let stop = !goes_on || kernels == 0;
             gatherer.fail(failure);
@@ -186,12 +186,12 @@ fn described(pass: &Pass) -> String {
     parts.join(", ").replace("1 traces", "1 trace").replace("1 counters", "1 counter")
 }
 
-/// What was watched beside the profiler.
+/// What was monitored next to the profiler.
 #[derive(Debug, Default)]
 pub(crate) struct Watched {
     /// Samples of the monitors.
     pub monitor: Option<Recorded>,
-    /// What could not be watched.
+    /// What could not be monitored.
     pub notes: Vec<String>,
 }
 
@@ -266,7 +266,7 @@ fn one_pass(
     Ok((record, ended, watched))
 }
 
-/// Starts the monitors; a machine that has nothing to watch is no reason to record nothing.
+/// Starts the monitors; a machine without metrics can still record.
 fn watch(request: &CollectRequest, folder: &Path, watched: &mut Watched) -> Option<Monitor> {
     let preset = &request.preset;
     if preset.monitors.is_empty() {
@@ -282,7 +282,7 @@ fn watch(request: &CollectRequest, folder: &Path, watched: &mut Watched) -> Opti
     }
 }
 
-/// Writes the calls that libraries logged; gives what went wrong.
+/// Writes the calls that libraries logged; returns what went wrong.
 fn write_calls(mut calls: LibraryCalls, folder: &Path, request: &CollectRequest) -> Vec<String> {
     let logged = LibraryCalls::read_folder(folder);
     calls.calls.extend(logged.calls);
@@ -300,13 +300,13 @@ fn write_calls(mut calls: LibraryCalls, folder: &Path, request: &CollectRequest)
 pub(crate) fn write_files(folder: &Path, command: &PassCommand) -> Result<(), CollectError> {
     std::fs::create_dir_all(folder).map_err(|error| folder_error(folder, &error))?;
     for (path, text) in &command.files {
-        // Scripts hold commands and variables, which are their owner's business.
+        // Scripts hold commands and variables, so only their owner may read them.
         write_private(path, text).map_err(|error| folder_error(path, &error))?;
     }
     Ok(())
 }
 
-/// The messages that may explain why there is nothing, the worst first.
+/// The message that best explains why nothing was recorded.
 fn worst(messages: &[Message]) -> Option<&Message> {
     messages.iter().max_by_key(|message| message.level).filter(|message| message.level >= Level::Warning)
 }

@@ -21,10 +21,10 @@ use crate::passes::Agreement;
 /// The file's name.
 pub const FILE: &str = formats::run::RUN_FILE;
 
-/// Meaning of its keys.
+/// Version of its keys.
 const SCHEMA: u64 = 1;
 
-/// What is known of a run.
+/// What is known about a run.
 pub(super) struct Record<'a> {
     pub request: &'a CollectRequest,
     pub prepared: &'a Prepared,

@@ -1,4 +1,4 @@
-//! What a pass wrote: recordings by process, whether they can be read, and what is in them.
+//! The files of a pass: recordings by process, whether they can be read, and their contents.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,32 +8,32 @@ use trace::{Needs, Trace};
 
 use crate::profiler::ProfilerKind;
 
-/// All that was recorded by the processes of one rank, or of a run without ranks.
+/// Everything recorded by the processes of one rank, or of a run without ranks.
 #[derive(Debug, Default)]
 pub(crate) struct Recorded {
-    /// The rank, where names tell it.
+    /// The rank, if names have it.
     pub rank: Option<u32>,
-    /// Files to read, one format of each process.
+    /// Files to read, one format per process.
     pub files: Vec<PathBuf>,
-    /// What is in them.
+    /// Their contents.
     pub trace: Trace,
 }
 
-/// All that a pass wrote.
+/// Everything that a pass wrote.
 #[derive(Debug, Default)]
 pub(crate) struct Recordings {
     /// By rank.
     pub ranks: Vec<Recorded>,
-    /// Kernels in all.
+    /// Total kernels.
     pub kernels: usize,
-    /// Host regions and samples in all, which a run without a GPU may have.
+    /// Total host regions and samples, which a run without a GPU may have.
     pub host: usize,
-    /// What is there and cannot be read.
+    /// Files that cannot be read.
     pub unreadable: Vec<String>,
 }
 
 impl Recordings {
-    /// Looks into a pass's folder.
+    /// Searches a pass's folder.
     pub fn find(folder: &Path, kind: ProfilerKind, needs: &Needs) -> Self {
         match kind {
             ProfilerKind::Rocprofv3 | ProfilerKind::RocprofSys(_) => Self::of_rocprofv3(folder, needs),
@@ -54,7 +54,7 @@ impl Recordings {
                 return found;
             }
         };
-        // A process may have written several formats of the same: the richest is read.
+        // A process may have written several formats: the richest one is read.
         let mut processes: BTreeMap<String, ingest::Input> = BTreeMap::new();
         for input in inputs {
             let Some(order) = order(input.format) else { continue };
@@ -86,7 +86,7 @@ impl Recordings {
         found
     }
 
-    /// The legacy profiler's tables: a row for each kernel, whatever their names.
+    /// The legacy profiler's tables: a row for each kernel, whatever its files are called.
     fn of_rocprof(folder: &Path, needs: &Needs) -> Self {
         let mut found = Self::default();
         let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -119,7 +119,7 @@ impl Recordings {
     }
 }
 
-/// Reads files together; where that fails, those that can be read.
+/// Reads files together; if that fails, those that can be read.
 fn read(files: Vec<PathBuf>, needs: &Needs, unreadable: &mut Vec<String>) -> (Vec<PathBuf>, Trace) {
     let progress = Progress::default();
     let error = match ingest::read(&files, needs, &progress) {
@@ -143,7 +143,7 @@ fn order_of(input: &ingest::Input) -> usize {
     order(input.format).unwrap_or(usize::MAX)
 }
 
-/// Endings that rocprofv3 puts behind the name of a process.
+/// Suffixes that rocprofv3 adds to the name of a process.
 const STEMS: &[&str] = &[
     "_results",
     "_kernel_trace",
@@ -163,7 +163,7 @@ const STEMS: &[&str] = &[
     "_stats",
 ];
 
-/// What the files of one process have in common.
+/// What the names of one process's files have in common.
 fn process_of(path: &Path) -> String {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let cut = STEMS.iter().find_map(|end| stem.strip_suffix(end)).unwrap_or(&stem);

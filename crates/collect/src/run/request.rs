@@ -1,4 +1,4 @@
-//! What to collect, and everything that is decided before anything runs.
+//! What to collect, and all decisions before anything runs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,22 +14,22 @@ use crate::passes::{Pass, Plan, PlanRequest, plan};
 use crate::presets::Preset;
 use crate::profiler::{self, Places, Profiler, ProfilerKind, is_program};
 
-/// Who starts the ranks.
+/// What starts the ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum LauncherChoice {
-    /// The application's first word tells, or the preset.
+    /// Decided by the application's first word, or the preset.
     #[default]
     Auto,
-    /// Nobody: the command is one application, whatever it is called.
+    /// Nothing: the command is one application, whatever its name is.
     None,
-    /// This one, with so many ranks.
+    /// This launcher, with this many ranks.
     Named(String, u32),
 }
 
 /// Which tool records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tool {
-    /// rocprofv3, or the legacy rocprof where that is all there is.
+    /// rocprofv3, or the legacy rocprof if there is nothing else.
     #[default]
     Profiler,
     /// ROCm Systems Profiler.
@@ -43,34 +43,34 @@ pub struct CollectRequest {
     pub application: Vec<String>,
     /// What to record.
     pub preset: Preset,
-    /// Counters that were asked for by name: these must exist on the GPU.
+    /// Counters requested by name: these must exist on the GPU.
     pub counters: Vec<String>,
-    /// The GPU's architecture; without it, that of the first GPU here.
+    /// The GPU's architecture [default: that of the first GPU].
     pub arch: Option<String>,
-    /// The profiler; without it, the one that is found.
+    /// The profiler [default: found on this machine].
     pub profiler: Option<Profiler>,
-    /// Which tool records, when `profiler` does not say.
+    /// Which tool records, if `profiler` is not set.
     pub tool: Tool,
-    /// The run's folder; without it, one of its own time below `rocprof_output`.
+    /// The run's folder [default: named after the time, below `rocprof_output`].
     pub folder: Option<PathBuf>,
-    /// A run of its own without counters, for true timings.
+    /// Whether to add a run without counters, for true timings.
     pub timing: bool,
-    /// Longest time of a pass.
+    /// Time limit of a pass.
     pub timeout: Option<Duration>,
-    /// Who starts the ranks.
+    /// What starts the ranks.
     pub launcher: LauncherChoice,
-    /// A process that runs already, instead of an application.
+    /// A running process, instead of an application.
     pub attach: Option<Attach>,
-    /// Further facts for `run.json`, such as `base_image`.
+    /// More facts for `run.json`, such as `base_image`.
     pub facts: Map<String, Value>,
-    /// What was corrected on the way here, for `run.json`.
+    /// What was corrected before this, for `run.json`.
     pub notes: Vec<String>,
-    /// Root of the file system that GPUs are looked for in.
+    /// Root of the file system to search for GPUs.
     pub root: PathBuf,
 }
 
 impl CollectRequest {
-    /// A request with nothing but what and how.
+    /// A request with defaults for everything else.
     pub fn new(application: Vec<String>, preset: Preset) -> Self {
         Self {
             application,
@@ -91,24 +91,24 @@ impl CollectRequest {
     }
 }
 
-/// All that is known before anything runs.
+/// Everything decided before anything runs.
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    /// Who records.
+    /// The profiler.
     pub profiler: Profiler,
-    /// The GPU, where known.
+    /// The GPU, if known.
     pub arch: Option<String>,
     /// The passes.
     pub plan: Plan,
     /// What each process runs.
     pub application: Vec<String>,
-    /// Who starts ranks, if any.
+    /// The launcher of ranks, if any.
     pub launched: Option<Launched>,
     /// The process to attach to, instead of an application.
     pub attach: Option<Attach>,
-    /// Variables of the application.
+    /// Environment variables of the application.
     pub env: Vec<(String, String)>,
-    /// What is done otherwise than asked, and why.
+    /// What differs from the request, and why.
     pub notes: Vec<String>,
 }
 
@@ -117,22 +117,22 @@ pub struct Prepared {
 pub struct PassCommand {
     /// The whole command.
     pub words: Vec<String>,
-    /// Files to write before: path and text.
+    /// Files to write first: path and text.
     pub files: Vec<(PathBuf, String)>,
-    /// What to run before, once.
+    /// A command to run once before.
     pub before: Vec<String>,
-    /// What is done otherwise than asked, and why.
+    /// What differs from the request, and why.
     pub notes: Vec<String>,
 }
 
-/// Names of files of a process; of a rank, with its number before.
+/// File names of a process; those of a rank are prefixed with its number.
 const PROCESS: &str = "%hostname%_%pid%";
 
 /// The script that each rank of a pass runs.
 const RANK_SCRIPT: &str = "rank.sh";
 
 impl Prepared {
-    /// Settles everything: the profiler, the GPU, the passes, the launcher.
+    /// Decides everything: the profiler, the GPU, the passes, the launcher.
     pub fn of(request: &CollectRequest) -> Result<Self, CollectError> {
         let profiler = match &request.profiler {
             Some(profiler) => profiler.clone(),
@@ -147,7 +147,7 @@ impl Prepared {
         Self::with(request, profiler)
     }
 
-    /// The same for a given profiler, without looking for programs.
+    /// Prepares for a given profiler, without looking for programs.
     pub fn with(request: &CollectRequest, profiler: Profiler) -> Result<Self, CollectError> {
         let preset = &request.preset;
         super::safe_values::check(preset)?;
@@ -183,7 +183,7 @@ impl Prepared {
         Ok(Self { profiler, arch, plan, application, launched, attach: request.attach, env, notes })
     }
 
-    /// Whether passes have folders of their own.
+    /// The folder of a pass: the run's own if there is only one pass.
     pub fn pass_folder(&self, run: &Path, pass: &Pass) -> PathBuf {
         if self.plan.passes.len() == 1 { run.to_path_buf() } else { run.join(pass.folder()) }
     }
@@ -213,7 +213,7 @@ impl Prepared {
         Ok(ranked)
     }
 
-    /// The application as it is run, and the command that rewrites it before.
+    /// The application to run, and the command that rewrites it first.
     fn rewritten(&self, folder: &Path) -> (Vec<String>, Vec<String>) {
         let mut application = self.application.clone();
         let Some(program) = application
@@ -230,7 +230,7 @@ impl Prepared {
         (application, before)
     }
 
-    /// The script that each rank of a pass runs, among the files to write.
+    /// Adds the script that each rank of a pass runs to the files to write.
     pub(crate) fn rank_script(
         &self,
         run: &Path,
@@ -258,7 +258,7 @@ impl Prepared {
         Ok((path, PassCommand { files, notes: built.notes, ..PassCommand::default() }))
     }
 
-    /// Fails when a program that must be here is not.
+    /// Fails if a required program is missing.
     pub fn check_programs(&self) -> Result<(), CollectError> {
         if self.attach.is_some() {
             return Ok(());
@@ -275,7 +275,7 @@ impl Prepared {
     }
 }
 
-/// The command taken apart by its launcher, or with one put before it.
+/// The command split by its launcher, or with a launcher prepended.
 fn launched(request: &CollectRequest) -> Result<Option<Launched>, CollectError> {
     let by_name = |name: &str, ranks: u32| {
         let launcher = launcher::named(name).ok_or_else(|| {

@@ -1,4 +1,5 @@
-//! Values of configurations that end in scripts: whatever would not stay one value is refused before anything is written.
+//! Configuration values that end up in scripts: anything that would not stay one value is refused before
+//! anything is written.
 
 use std::path::Path;
 
@@ -6,7 +7,7 @@ use super::error::CollectError;
 use crate::presets::Preset;
 use crate::slurm::SlurmOptions;
 
-/// Checks all that a preset or a configuration puts into commands and scripts.
+/// Checks everything that a preset or a configuration puts into commands and scripts.
 pub(super) fn check(preset: &Preset) -> Result<(), CollectError> {
     for (name, value) in &preset.env {
         check_variable(name, value)?;
@@ -31,7 +32,7 @@ fn check_variable(name: &str, value: &str) -> Result<(), CollectError> {
     }
 }
 
-/// What SLURM's names, lists and expressions consist of; white space would begin another option.
+/// The characters of SLURM's names, lists and expressions; white space would begin another option.
 fn is_plain(value: &str) -> bool {
     value.chars().all(|c| c.is_alphanumeric() || "_-.,:/@%+=*[](){}|&!~^".contains(c))
 }
@@ -48,7 +49,7 @@ fn check_slurm(slurm: &SlurmOptions) -> Result<(), CollectError> {
     Ok(())
 }
 
-/// A job's folder stands in a line of its script.
+/// A job's folder is written on its own line of the script.
 pub(crate) fn check_job_folder(folder: &Path) -> Result<(), CollectError> {
     match folder.display().to_string().contains(char::is_control) {
         true => {

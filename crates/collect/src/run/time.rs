@@ -1,8 +1,8 @@
-//! Times as people and other machines read them.
+//! Times in formats for people and other machines.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A time of the calendar, in UTC.
+/// A calendar time, in UTC.
 struct Calendar {
     date: (i64, u64, u64),
     time: (u64, u64, u64),
@@ -37,7 +37,7 @@ pub fn iso(time: SystemTime) -> String {
     format!("{y:04}-{m:02}-{d:02}T{h:02}:{min:02}:{s:02}Z")
 }
 
-/// Wall-clock time minus time since boot, which profilers count: places traces of several machines beside each other.
+/// Wall-clock time minus time since boot, which profilers use: aligns traces of several machines.
 pub(super) fn wall_minus_boot_ns() -> Option<i64> {
     let mut boot = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is to a whole timespec of ours.

@@ -6,16 +6,16 @@ use super::options::SlurmOptions;
 use crate::launcher::{RankScript, Secrets, quote};
 use crate::run::{CollectError, Prepared, write_files};
 
-/// A job that can be submitted.
+/// A job to submit.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// Text of the script.
     pub text: String,
     /// Files of its passes: folder, path and text.
     pub files: Vec<(PathBuf, String)>,
-    /// Ranks or elements that it has.
+    /// Number of its ranks or elements.
     pub ranks: usize,
-    /// What is done otherwise than asked, and why.
+    /// What differs from the request, and why.
     pub notes: Vec<String>,
 }
 
@@ -79,7 +79,7 @@ fn ranks(slurm: &SlurmOptions) -> usize {
     slurm.ntasks.or(per_node).or(slurm.nodes).unwrap_or(1) as usize
 }
 
-/// Numbers of an array's elements: `0-3`, `1,5,9`, `0-9:3`, with `%2` for how many at a time.
+/// Numbers of an array's elements: `0-3`, `1,5,9`, `0-9:3`; `%2` limits how many run at a time.
 pub(super) fn elements(text: &str) -> Result<Vec<u32>, CollectError> {
     let wrong =
         || CollectError::Usage(format!("`{text}` is not a job array: write `0-3`, `1,5,9` or `0-9:3`"));
@@ -101,7 +101,7 @@ pub(super) fn elements(text: &str) -> Result<Vec<u32>, CollectError> {
 }
 
 impl Job {
-    /// Writes the script and what it needs.
+    /// Writes the script and its files.
     pub(super) fn write(&self, run: &Path) -> Result<PathBuf, CollectError> {
         for (path, text) in &self.files {
             let command =

@@ -2,21 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Options of `sbatch`; the cluster's defaults apply to those that are absent.
+/// Options of `sbatch`; the cluster's defaults apply to those that are not set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SlurmOptions {
     /// Nodes.
     pub nodes: Option<u32>,
-    /// Ranks on each node.
+    /// Ranks per node.
     pub ntasks_per_node: Option<u32>,
-    /// Ranks in all.
+    /// Total ranks.
     pub ntasks: Option<u32>,
-    /// GPUs of each node.
+    /// GPUs per node.
     pub gpus_per_node: Option<u32>,
-    /// Processors of each rank.
+    /// CPU cores per rank.
     pub cpus_per_task: Option<u32>,
-    /// Longest time, as SLURM writes it.
+    /// Time limit, in SLURM's notation.
     pub time: Option<String>,
     /// Partition.
     pub partition: Option<String>,
@@ -28,20 +28,20 @@ pub struct SlurmOptions {
     pub constraint: Option<String>,
     /// Nodes to use.
     pub nodelist: Option<String>,
-    /// Nodes not to use.
+    /// Nodes to avoid.
     pub exclude: Option<String>,
     /// Reservation.
     pub reservation: Option<String>,
     /// No other jobs on the nodes.
     pub exclusive: bool,
-    /// More ranks than processors.
+    /// Allow more ranks than CPU cores.
     pub overcommit: bool,
-    /// Elements of a job array, such as `0-3`: independent runs instead of ranks of one.
+    /// Elements of a job array, such as `0-3`: independent runs instead of ranks.
     pub array: Option<String>,
 }
 
 impl SlurmOptions {
-    /// Takes what another says where this says nothing.
+    /// Fills in options that are not set here from another set.
     pub fn take(&mut self, other: &Self) {
         macro_rules! or {
             ($($field:ident),*) => { $( if self.$field.is_none() { self.$field.clone_from(&other.$field); } )* };
@@ -52,7 +52,7 @@ impl SlurmOptions {
         self.overcommit |= other.overcommit;
     }
 
-    /// Options whose values are words, by their names.
+    /// Options with text values, by name.
     pub(crate) fn texts(&self) -> [(&'static str, Option<&str>); 9] {
         [
             ("array", &self.array),
@@ -68,7 +68,7 @@ impl SlurmOptions {
         .map(|(name, value)| (name, value.as_deref()))
     }
 
-    /// Lines of `#SBATCH` without their beginning.
+    /// The `#SBATCH` lines, without that prefix.
     pub fn directives(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let mut number = |name: &str, value: Option<u32>| {

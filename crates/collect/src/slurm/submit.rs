@@ -14,7 +14,7 @@ use crate::run::{
     make_folder,
 };
 
-/// First and longest time between two looks at a job.
+/// First and longest interval between two checks of a job.
 const FIRST_LOOK: Duration = Duration::from_millis(200);
 const LONGEST_LOOK: Duration = Duration::from_secs(10);
 
@@ -45,11 +45,11 @@ fn submit(script: &Path) -> Result<String, CollectError> {
         let said = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
         return Err(failed(format!("sbatch exited with {}: {said}", output.status.code().unwrap_or(-1))));
     }
-    // `ID;CLUSTER` where there are several clusters.
+    // `ID;CLUSTER` if there are several clusters.
     Ok(text.split(';').next().unwrap_or_default().to_string())
 }
 
-/// Waits until the job is over; gives what went wrong with the job itself.
+/// Waits until the job is over; returns what went wrong with the job itself.
 fn wait(id: &str, events: &dyn Events) -> Option<CollectError> {
     let (mut pause, mut last) = (FIRST_LOOK, String::new());
     let mut cancelled = false;
@@ -77,7 +77,7 @@ fn wait(id: &str, events: &dyn Events) -> Option<CollectError> {
     }
 }
 
-/// States of the job's parts that are not over.
+/// States of the job's parts that are not over yet.
 fn states(id: &str) -> Vec<String> {
     let over = [
         "COMPLETED",
@@ -89,7 +89,7 @@ fn states(id: &str) -> Vec<String> {
         "PREEMPTED",
         "BOOT_FAIL",
     ];
-    // A job that is forgotten is over; squeue then fails.
+    // A job that SLURM has forgotten is over; squeue then fails.
     let output = Command::new("squeue").args(["-h", "-j", id, "-o", "%T"]).stdin(Stdio::null()).output();
     let Ok(output) = output else { return Vec::new() };
     let mut states: Vec<String> = String::from_utf8_lossy(&output.stdout)
@@ -162,7 +162,7 @@ pub fn gather(
     gatherer.finish()
 }
 
-/// Ranks that noted their end, once all have or no more come.
+/// Ranks that recorded their end; waits until all have, or no more arrive.
 fn reported(folder: &Path, expected: usize) -> Vec<Status> {
     let began = Instant::now();
     loop {

@@ -48,7 +48,7 @@ fn a_user_outside_the_group_may_not_open_the_devices() {
     let machine = fixture.machine();
     assert_eq!(failed(&machine), ["kfd", "render"]);
     insta::assert_snapshot!("no_permission", shown(&machine));
-    // The same devices are open to root.
+    // Root can open the same devices.
     let mut root = fixture.machine();
     root.identity.uid = 0;
     assert_eq!(failed(&root), [""; 0]);

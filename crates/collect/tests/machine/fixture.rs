@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use rocm_perf_collect::doctor::{Identity, Machine};
 
-/// A machine that can be changed before it is looked at.
+/// A simulated machine; tests change it before they examine it.
 pub struct Fixture {
     folder: tempfile::TempDir,
 }
 
 impl Fixture {
-    /// Nothing at all.
+    /// An empty machine.
     pub fn empty() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
     }
@@ -158,7 +158,7 @@ impl Fixture {
         self
     }
 
-    /// The machine for the doctor, with a user of the devices' group who is nobody else.
+    /// The machine for the doctor, with a user who is only in the devices' group.
     pub fn machine(&self) -> Machine {
         let owner = self.root().metadata().unwrap();
         Machine {

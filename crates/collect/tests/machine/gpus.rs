@@ -53,7 +53,7 @@ fn typical_parts_have_the_counts_of_their_data_sheets() {
         let gpu = detect(machine.root()).gpus.remove(0);
         assert_eq!((gpu.arch.as_str(), gpu.compute_units, gpu.max_waves_per_cu), (arch, units, per_unit));
         assert_eq!(u64::from(gpu.xccs), xccs.unwrap_or(1));
-        // What the files do not say is absent.
+        // Facts that are not in the files are absent.
         assert_eq!((gpu.memory_bytes, gpu.max_clock_mhz, gpu.card), (None, None, None));
     }
 }

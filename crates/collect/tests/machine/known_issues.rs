@@ -1,4 +1,4 @@
-//! Known issues on made-up machines: each is found where it is, and nowhere else.
+//! Known issues on simulated machines: each is found where it applies, and nowhere else.
 
 use report::HealthStatus;
 use rocm_perf_collect::doctor::{examine, known_issues};
@@ -59,7 +59,7 @@ fn the_python_of_another_machine_is_told_by_its_link() {
     assert_eq!(found(&fixture), ["rocpd-python-3.14"]);
 }
 
-/// A shared library with nothing but the folders that it searches.
+/// A shared library with only its search folders.
 fn library(rpath: &str) -> Vec<u8> {
     const HEADERS: u64 = 64 + 2 * 56;
     let strings = HEADERS + 3 * 16;
@@ -69,7 +69,7 @@ fn library(rpath: &str) -> Vec<u8> {
     file.extend([0u64, 64, 0].into_iter().flat_map(u64::to_le_bytes));
     file.extend([0u8; 4]);
     file.extend([64u16, 56, 2, 0, 0, 0].into_iter().flat_map(u16::to_le_bytes));
-    // One segment holds all, at an address of its own; the other is the dynamic section.
+    // One segment covers everything, at its own address; the other is the dynamic section.
     const BASE: u64 = 0x1000;
     for (kind, offset, bytes) in [(1u32, 0, end), (2, HEADERS, 48)] {
         file.extend(kind.to_le_bytes());
@@ -105,7 +105,7 @@ fn libraries_that_torch_puts_before_those_of_rocm_are_compared_by_content() {
     let checks = examine(&shadowed.machine());
     let check = checks.iter().find(|check| check.id == "known_issues").unwrap();
     assert_eq!(check.status, HealthStatus::Warn);
-    // A file that is no library, or cut short, tells nothing.
+    // A file that is not a library, or is cut short, has no folders.
     let whole = library("$ORIGIN");
     for cut in [0, 10, 63, 100, 200, whole.len() - 3] {
         std::fs::write(shadowed.root().join(TORCH).join("libtorch_hip.so"), &whole[..cut]).unwrap();

@@ -1,9 +1,9 @@
-//! Calls of libraries: logs in, counted calls out, joined to kernels where that can be told.
+//! Library calls: logs in, counted calls out, joined to kernels if possible.
 
 use rocm_perf_collect::library_calls::{How, Library, LibraryCalls, environment, report};
 use trace::{Kernel, Process, Region, Source, Trace};
 
-/// A trace with kernels (name, start) that were each launched ten nanoseconds before.
+/// A trace with kernels (name, start), each launched ten nanoseconds before.
 fn trace(kernels: &[(&str, i64)]) -> Trace {
     let mut trace = Trace::default();
     let source = trace.add_source(Source::named("run", "rocpd"));

@@ -1,4 +1,4 @@
-//! Monitors on sysfs: true units, files that agree with the samples, samples that land in a trace.
+//! Monitors on sysfs: true units, files that agree with the samples, samples in the right place of a trace.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

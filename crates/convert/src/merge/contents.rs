@@ -1,4 +1,5 @@
-//! What a database holds: recordings (groups of tables with one suffix), and whatever else somebody put into it.
+//! What a database holds: recordings (groups of tables with one suffix), and anything else that was added to
+//! it.
 
 use formats::rocpd::table;
 use rusqlite::{Connection, Result};
@@ -9,17 +10,17 @@ use crate::rocpd::schema::{self, SchemaVersion};
 use crate::rocpd::versions::{self, Tables};
 use crate::rocpd::views;
 
-/// Everything of a database that is copied.
+/// The parts of a database that are copied.
 #[derive(Default)]
 pub(super) struct Contents {
     pub groups: Vec<Group>,
-    /// Tables of no recording: a viewer's, a user's.
+    /// Tables that belong to no recording: a viewer's, a user's.
     pub others: Vec<Table>,
     pub indexes: Vec<Object>,
     pub triggers: Vec<Object>,
     /// Views that are not rocpd's own.
     pub views: Vec<Object>,
-    /// Virtual tables: their rows are elsewhere.
+    /// Virtual tables: their rows are stored elsewhere.
     pub virtual_tables: Vec<String>,
 }
 
@@ -37,16 +38,16 @@ pub(super) struct Group {
     pub doubt: Option<String>,
 }
 
-/// A table as it is.
+/// A table's definition.
 #[derive(Clone)]
 pub(super) struct Table {
-    /// Without the suffix of its recording.
+    /// Name without the suffix of its recording.
     pub plain: String,
     pub name: String,
     pub sql: String,
     /// Columns that can be written, in order.
     pub columns: Vec<String>,
-    /// Whether it has columns that are computed.
+    /// Whether it has computed columns.
     pub computed: bool,
 }
 
@@ -58,7 +59,7 @@ pub(super) struct Object {
 }
 
 impl Table {
-    /// A column by its name in any case.
+    /// A column by its name, ignoring case.
     pub fn column(&self, name: &str) -> Option<&str> {
         self.columns.iter().map(String::as_str).find(|column| column.eq_ignore_ascii_case(name))
     }
@@ -70,7 +71,7 @@ impl Group {
         self.tables.iter().find(|table| table.plain == plain)
     }
 
-    /// Names of schema 3.0.0 that it lacks.
+    /// Tables of schema 3.0.0 that it does not have.
     pub fn missing(&self) -> Vec<&'static str> {
         let known = schema::tables(SchemaVersion::V3_0_0);
         known.iter().map(|table| table.name).filter(|name| self.table(name).is_none()).collect()
@@ -97,7 +98,7 @@ impl Tables for InDatabase<'_> {
     }
 }
 
-/// Looks into a database that is attached as `database`.
+/// Reads what a database that is attached as `database` holds.
 pub(super) fn contents(connection: &Connection, database: &str) -> Result<Contents> {
     let mut found = Contents::default();
     let sql = format!(

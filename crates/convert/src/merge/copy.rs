@@ -1,7 +1,7 @@
 //! Copies tables from an attached database: same definition, same rows, same ids.
 //!
-//! Where nothing must be left out, `INSERT … SELECT *` between tables of one definition moves records as they are,
-//! without decoding a column.
+//! If nothing must be left out, `INSERT … SELECT *` between tables of one definition moves records as they
+//! are, without decoding a column.
 
 use formats::rocpd::table;
 use rusqlite::{Connection, Result};
@@ -11,13 +11,13 @@ use super::environment::{COMMAND_FUNCTION, ENVIRONMENT_FUNCTION};
 use super::rename::renamed;
 use crate::rocpd::recordings::{qualified, quoted};
 
-/// The table of processes, whose environment and command line are looked through.
+/// The table of processes, whose environment and command line are redacted.
 pub(super) const PROCESSES: &str = table::INFO_PROCESS;
 
 /// A column of a process's environment, in any table that has one.
 const ENVIRONMENT: &str = "environment";
 
-/// Makes an empty table of the same definition under its new name, with its indexes.
+/// Creates an empty table with the same definition under its new name, with its indexes.
 pub(super) fn define(
     connection: &Connection,
     sql: &str,
@@ -31,7 +31,7 @@ pub(super) fn define(
     Ok(())
 }
 
-/// Copies the rows of a table for which `condition` (` WHERE …`, or nothing) holds, and says how many.
+/// Copies the rows of a table for which `condition` (` WHERE …`, or empty) holds, and returns their number.
 pub(super) fn rows(
     connection: &Connection,
     database: &str,
@@ -51,7 +51,7 @@ pub(super) fn rows(
     Ok(copied as u64)
 }
 
-/// Keeps the highest id that a table ever had: AUTOINCREMENT never gives one twice.
+/// Keeps the highest id that a table ever had: AUTOINCREMENT never reuses one.
 pub(super) fn last_id(connection: &Connection, database: &str, table: &Table, target: &str) -> Result<()> {
     let counts =
         format!("SELECT count(*) FROM {}.sqlite_master WHERE name = 'sqlite_sequence'", quoted(database));
@@ -69,7 +69,7 @@ pub(super) fn last_id(connection: &Connection, database: &str, table: &Table, ta
     Ok(())
 }
 
-/// What is selected of a table: all, or all with secrets left out.
+/// What to select from a table: all columns, or all with secrets redacted.
 pub(super) fn columns_to_copy(table: &Table, rank: Option<u32>) -> String {
     let is_process = table.plain == PROCESSES;
     let looked_through =

@@ -1,4 +1,5 @@
-//! What a merged file may keep of a process's environment and command line, which can hold passwords and tokens.
+//! What a merged file may keep of a process's environment and command line, which may contain passwords and
+//! tokens.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,11 +11,11 @@ use rusqlite::{Connection, Result};
 use serde_json::{Map, Value as Json};
 use trace::RANK_VARIABLES;
 
-/// SQL functions that the copy applies.
+/// SQL functions used by the copy.
 pub(super) const ENVIRONMENT_FUNCTION: &str = "rocm_perf_environment";
 pub(super) const COMMAND_FUNCTION: &str = "rocm_perf_command";
 
-/// Makes the functions known to a connection; what they remove is counted in `removed`.
+/// Registers the functions with a connection; `removed` counts what they remove.
 pub(super) fn register(connection: &Connection, keep: bool, removed: &Arc<AtomicU64>) -> Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
     let count = Arc::clone(removed);
@@ -24,7 +25,7 @@ pub(super) fn register(connection: &Connection, keep: bool, removed: &Arc<Atomic
             ValueRef::Null => return Ok(Value::Null),
             ValueRef::Text(text) => shared_environment(&String::from_utf8_lossy(text), rank, keep),
             _ if keep => return context.get::<Value>(0),
-            // Whatever it is, it cannot be looked through.
+            // Other types cannot be redacted.
             _ => ("{}".to_string(), 1),
         };
         count.fetch_add(gone, Ordering::Relaxed);
@@ -45,8 +46,8 @@ pub(super) fn register(connection: &Connection, keep: bool, removed: &Arc<Atomic
     })
 }
 
-/// The part of an environment that may be shared and how many variables it lost. A rank that only the file's name
-/// told is added: the merged file has another name.
+/// The part of an environment that may be shared, and the number of variables removed. A rank that is only in
+/// the file's name is added: the merged file has another name.
 fn shared_environment(text: &str, rank: Option<u32>, keep: bool) -> (String, u64) {
     let Ok(Json::Object(all)) = serde_json::from_str::<Json>(text) else {
         let harmless = keep || text.trim().is_empty();
@@ -69,15 +70,15 @@ fn shared_environment(text: &str, rank: Option<u32>, keep: bool) -> (String, u64
     (Json::Object(shared).to_string(), gone)
 }
 
-/// A variable's value as it may be shared.
+/// The shareable value of a variable.
 fn shared_value(name: &str, value: &Json) -> Option<Json> {
     let text = match value {
         Json::String(text) => text.clone(),
         Json::Null | Json::Bool(_) | Json::Number(_) => value.to_string(),
-        // Whatever it is, it is no variable.
+        // Other types are not variables.
         Json::Array(_) | Json::Object(_) => return None,
     };
-    // Nobody needs the name of a variable whose whole value is secret.
+    // If a variable's whole value is secret, its name is useless too.
     let shared = redact_environment(name, &text, Readers::Anyone, RANK_VARIABLES)?;
     if shared == REDACTED && text != REDACTED {
         return None;
@@ -85,7 +86,7 @@ fn shared_value(name: &str, value: &Json) -> Option<Json> {
     Some(if shared == text { value.clone() } else { Json::String(shared) })
 }
 
-/// The rank that an environment tells.
+/// The rank in an environment.
 pub(super) fn rank_of_text(text: &str) -> Option<u32> {
     match serde_json::from_str(text) {
         Ok(Json::Object(variables)) => rank_of(&variables),

@@ -1,13 +1,13 @@
-//! Many rocpd databases as one: every table of every recording copied whole, with columns, tables, indexes and views
-//! that we know nothing of.
+//! Many rocpd databases as one: every table of every recording is copied whole, including columns, tables,
+//! indexes and views that we know nothing about.
 //!
 //! ```text
 //! inputs ─► plan (recordings, duplicates) ─► copy, one input attached at a time ─► views over all ─► one file
 //!                                        └─► package: a folder of files and its index
 //! ```
 //!
-//! A recording keeps its suffix, guid and ids: `(guid, id)` is rocpd's key, so that nothing needs new numbers. Only a
-//! suffix that two recordings share, or that is missing, is replaced by one made of the guid.
+//! A recording keeps its suffix, guid and ids: `(guid, id)` is rocpd's key, so nothing needs new numbers.
+//! Only a suffix that is missing or shared by two recordings is replaced by one made from the guid.
 
 mod contents;
 mod copy;
@@ -44,14 +44,14 @@ use union::Unions;
 pub struct Input {
     /// The file.
     pub path: PathBuf,
-    /// Rank that its name tells; kept as `RANK` where the recording itself tells none.
+    /// Rank in its file name; stored as `RANK` if the recording itself has none.
     pub rank: Option<u32>,
 }
 
-/// How databases are merged.
+/// How to merge databases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Keep environments and command lines as they are, secrets included.
+    /// Keep environments and command lines unchanged, including secrets.
     pub keep_environment: bool,
 }
 
@@ -60,17 +60,17 @@ pub struct Options {
 pub struct Recording {
     /// The file that it came from.
     pub path: PathBuf,
-    /// Its identity; several where rows of several share tables.
+    /// Its identity; several if recordings share tables.
     pub guid: String,
     /// Suffix of its tables.
     pub suffix: String,
-    /// Revision of the schema, as it says itself; empty where it does not.
+    /// Revision of the schema according to the recording; empty if it has none.
     pub schema: String,
-    /// Machine; empty where unknown.
+    /// Host name; empty if unknown.
     pub host: String,
-    /// Rank of its process, where one is told.
+    /// Rank of its process, if known.
     pub rank: Option<u32>,
-    /// Rows of every table by plain name.
+    /// Number of rows of every table, by plain name.
     pub rows: Vec<(String, u64)>,
 }
 
@@ -81,9 +81,9 @@ pub struct Merged {
     pub recordings: Vec<Recording>,
     /// Files and their bytes.
     pub files: Vec<(PathBuf, u64)>,
-    /// Environment variables and secrets of command lines that were removed.
+    /// Removed environment variables and secrets of command lines.
     pub removed: u64,
-    /// Views and triggers of the inputs' own that the merged file has too.
+    /// The inputs' own views and triggers that the merged file also has.
     pub carried: Vec<String>,
     /// What is doubtful.
     pub health: Health,
@@ -106,7 +106,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// Two inputs say that they are one recording and differ.
+    /// Two inputs claim to be the same recording but differ.
     #[error("`{first}` and `{second}` both hold recording {guid}, with different rows",
         first = first.display(), second = second.display())]
     Conflict {
@@ -141,8 +141,8 @@ impl Error {
     }
 }
 
-/// Merges databases into one file. Inputs are only read; nothing is at `target` until all is done. `progress` is told
-/// of the bytes of every input that is done.
+/// Merges databases into one file. Inputs are only read; there is nothing at `target` until everything is
+/// done. `progress` gets the bytes of every finished input.
 pub fn merge(
     inputs: &[Input],
     target: &Path,
@@ -152,7 +152,7 @@ pub fn merge(
     merge_part(inputs, target, options, &ExcludedRows::default(), progress)
 }
 
-/// The same without the rows that a window or a filter leaves out.
+/// Merges without the rows that a window or a filter excludes.
 pub fn merge_part(
     inputs: &[Input],
     target: &Path,
@@ -165,7 +165,7 @@ pub fn merge_part(
     write(&planned, target, options, part, health, progress)
 }
 
-/// Decides what goes in, on a database of its own so that nothing is counted twice.
+/// Decides what to merge, in a separate database so that nothing is counted twice.
 fn plan_inputs(
     inputs: &[Input],
     target: &Path,
@@ -189,7 +189,7 @@ fn write(
     let failed = |e: rusqlite::Error| Error::output(target, &e);
     let output = OutputFile::reserve(target).map_err(|e| Error::output(target, &e))?;
     let connection = Connection::open(output.partial()).map_err(failed)?;
-    // Nobody sees the file before it is whole: no journal, no syncing until then.
+    // Nobody sees the file before it is complete: no journal, no syncing until then.
     connection
         .execute_batch(
             "PRAGMA page_size = 4096; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; \
@@ -226,24 +226,24 @@ fn write(
 struct Writer<'a> {
     connection: Connection,
     target: &'a Path,
-    /// Rows that are left out.
+    /// Excluded rows.
     part: &'a ExcludedRows,
     unions: Unions,
     /// Names of all tables and indexes so far, in lower case.
     names: HashSet<String>,
-    /// Tables of no recording, by their names in lower case.
+    /// Tables that belong to no recording, by lower-case name.
     others: Map<String, Table>,
-    /// Views that inputs have of their own, and whose they are.
+    /// The inputs' own views, and their input.
     views: Vec<(Object, PathBuf)>,
-    /// Triggers likewise.
+    /// The inputs' own triggers, and their input.
     triggers: Vec<(Object, PathBuf)>,
-    /// Definitions of recordings that are done.
+    /// Definitions of finished recordings.
     aside: SetAside,
     merged: Merged,
 }
 
 impl Writer<'_> {
-    /// Copies the recordings of one input that are not in the file yet, and what else it holds.
+    /// Copies the recordings of one input that are not in the file yet, and everything else in it.
     fn copy(&mut self, input: &Planned) -> Result<(), Error> {
         input.source.attach(&self.connection, SOURCE)?;
         let unreadable = |e: rusqlite::Error| Error::input(&input.source.path, &e);
@@ -258,7 +258,7 @@ impl Writer<'_> {
             _ => Error::output(self.target, &e),
         })?;
         input.source.detach(&self.connection, SOURCE)?;
-        // Tables of no recording are looked at again, when another input has one of the same name.
+        // Tables of no recording are compared again if another input has one with the same name.
         let others = &self.others;
         let taken =
             self.aside.take(&self.connection, &|table| others.contains_key(&table.to_ascii_lowercase()));
@@ -341,7 +341,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The name that a table of no recording gets; none where an equal one is there already.
+    /// The new name of a table of no recording; `None` if an equal one exists already.
     fn name_of_other(
         &mut self,
         table: &Table,
@@ -377,7 +377,7 @@ impl Writer<'_> {
         choices.find(|choice| !taken(choice)).unwrap_or(with_suffix)
     }
 
-    /// What a person wants to know of a recording; what cannot be read is left empty.
+    /// Facts about a recording for the report; unreadable ones are left empty.
     fn describe(&self, recording: &mut Recording, group: &contents::Group) -> rusqlite::Result<()> {
         let of = |plain: &str, column: &str, rest: &str| -> rusqlite::Result<Vec<String>> {
             let Some(column) = group.table(plain).and_then(|table| table.column(column)) else {
@@ -399,11 +399,12 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Makes the views over all recordings, and what the inputs have of their own.
+    /// Creates the views over all recordings, and the inputs' own views and triggers.
     fn finish(mut self) -> Result<Merged, Error> {
         let target = self.target;
         let failed = |e: rusqlite::Error| Error::output(target, &e);
-        // A view asks for its tables when it is read: with their definitions still set aside, it is made in no time.
+        // A view only needs its tables when it is read: with their definitions still set aside, creating it
+        // is instant.
         self.connection.execute_batch("BEGIN").map_err(failed)?;
         let names = &self.names;
         self.unions
@@ -423,7 +424,7 @@ impl Writer<'_> {
         Ok(self.merged)
     }
 
-    /// Adds views or triggers of the inputs, equal ones once.
+    /// Adds views or triggers of the inputs; equal ones only once.
     fn add(&mut self, objects: Vec<(Object, PathBuf)>) {
         let mut own: Map<String, String> = Map::default();
         for (Object { name, sql, .. }, path) in objects {
@@ -444,7 +445,7 @@ impl Writer<'_> {
     }
 }
 
-/// Whether a name is one of rocpd's own.
+/// Whether a name is one of rocpd's views.
 fn is_ours(name: &str) -> bool {
     known().iter().any(|view| view.name == name)
         || schema::tables(SchemaVersion::NEWEST).iter().any(|table| table.name == name)

@@ -14,18 +14,18 @@ use files::{OutputFile, OutputFolder};
 /// Name of the list of files.
 const INDEX: &str = "index.yaml";
 
-/// How a package is made.
+/// How to create a package.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PackageOptions {
-    /// As for merging.
+    /// Merge options.
     pub options: Options,
-    /// Take the originals away once the package is whole; only together with `keep_environment`, because what a
+    /// Delete the originals once the package is complete; only with `keep_environment`, because what a
     /// redacted copy lacks would be lost.
     pub move_files: bool,
 }
 
-/// Makes a package of databases. Without secrets every database is written anew; with them files are copied as they
-/// are. Nothing is at `target` until all is done; what was there is replaced.
+/// Creates a package of databases. Without secrets every database is rewritten; with them files are copied
+/// unchanged. There is nothing new at `target` until everything is done; then it replaces what was there.
 pub fn package(
     inputs: &[Input],
     target: &Path,
@@ -43,7 +43,7 @@ pub fn package(
     let mut originals = Vec::new();
     for ((input, planned), name) in kept.into_iter().zip(&names) {
         let file = output.partial().join(name);
-        // Written anew even where it is copied: this is how its recordings are counted.
+        // Rewritten even if it is copied: this counts its recordings.
         let one = write(
             &[planned],
             &file,
@@ -90,7 +90,8 @@ fn copy_as_it_is(path: &Path, copy: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Where each file goes: below the deepest folder that all share, so that folders that name ranks or hosts stay.
+/// Target path of each file: relative to the deepest common folder, so that folders named after ranks or
+/// hosts stay.
 fn names_in_package(paths: &[&Path]) -> Vec<PathBuf> {
     let real: Vec<PathBuf> =
         paths.iter().map(|path| fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())).collect();
@@ -107,13 +108,13 @@ fn index(names: &[PathBuf]) -> String {
         "rocprofiler-sdk:\n  rocpd:\n    rocpd_package_version: \"1.0\"\n    path: \".\"\n    files:\n",
     );
     for name in names {
-        // A JSON text is a YAML text.
+        // JSON text is valid YAML.
         text.push_str(&format!("      - {}\n", serde_json::Value::from(name.to_string_lossy())));
     }
     text
 }
 
-/// Whether a path is a package, or the list of one.
+/// Whether a path is a package or its index.
 pub fn is_package(path: &Path) -> bool {
     let list = if path.is_dir() { path.join(INDEX) } else { path.to_path_buf() };
     list.extension().is_some_and(|ending| ending == "yaml" || ending == "yml")

@@ -1,4 +1,4 @@
-//! What goes into the merged file, decided before a byte is written: every recording once.
+//! Plans the merged file before a byte is written: every recording once.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,9 +15,9 @@ use super::{Error, Input};
 pub(super) struct Planned {
     pub source: Source,
     pub bytes: u64,
-    /// Rank that the file's name tells, when the file is one recording.
+    /// Rank in the file's name, if the file holds one recording.
     pub rank: Option<u32>,
-    /// By its own suffix; one that is not here came before.
+    /// New suffixes by old suffix; a recording that is not here is a duplicate.
     pub suffixes: Map<String, String>,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Planned {
 pub(super) const SOURCE: &str = "source";
 const FIRST: &str = "first";
 
-/// Looks into every input.
+/// Examines every input.
 pub(super) fn plan(
     connection: &Connection,
     inputs: &[Input],
@@ -50,7 +50,7 @@ pub(super) fn plan(
             let guids = identity(group, &input.path);
             if let Some((guid, first)) = guids.iter().find_map(|guid| Some((guid, *first_with.get(guid)?))) {
                 let Some(first) = plan.get(first) else {
-                    // Two suffixes of one file.
+                    // Two suffixes in one file.
                     return Err(Error::conflict(guid, &input.path, &input.path));
                 };
                 if !is_again(connection, first, group, planned.rank)? {
@@ -73,7 +73,7 @@ pub(super) fn plan(
     Ok(plan)
 }
 
-/// Whether a recording equals the one of the same guid that came before.
+/// Whether a recording equals an earlier one with the same guid.
 fn is_again(
     connection: &Connection,
     first: &Planned,
@@ -95,7 +95,7 @@ fn is_again(
     Ok(same)
 }
 
-/// By what a recording is known: its guids, else its suffix, else its file.
+/// The identity of a recording: its guids, else its suffix, else its file.
 fn identity(group: &Group, path: &Path) -> Vec<String> {
     if !group.guids.is_empty() {
         return group.guids.clone();
@@ -107,7 +107,7 @@ fn identity(group: &Group, path: &Path) -> Vec<String> {
     }
 }
 
-/// The recording's own suffix unless it has none or another recording has it: then one made of its guid.
+/// The recording's own suffix; if it has none or it is taken, one made from its guid.
 fn free_suffix(own: &str, guid: &str, taken: &BTreeSet<String>) -> String {
     let free = |suffix: &String| !suffix.is_empty() && !taken.contains(&suffix.to_ascii_lowercase());
     let of_guid = format!("_{}", guid.replace(|c: char| !c.is_ascii_alphanumeric(), "_"));
@@ -116,7 +116,7 @@ fn free_suffix(own: &str, guid: &str, taken: &BTreeSet<String>) -> String {
     choices.find(free).unwrap_or(of_guid)
 }
 
-/// What a person should know of an input.
+/// Warns the user about an input.
 fn warn(found: &Contents, path: &Path, health: &mut Health) {
     let path = path.display();
     for group in &found.groups {

@@ -5,8 +5,8 @@ use crate::rocpd::recordings::quoted;
 /// Words before the name of a table or index.
 const BEFORE_NAMES: [&str; 4] = ["TABLE", "INDEX", "REFERENCES", "ON"];
 
-/// The definition with tables and indexes renamed where `new_name` gives another name. Columns, texts and comments
-/// that happen to read the same stay.
+/// The definition with tables and indexes renamed if `new_name` returns another name. Columns, strings and
+/// comments with the same text stay.
 pub(super) fn renamed(sql: &str, new_name: &dyn Fn(&str) -> Option<String>) -> String {
     let mut text = String::with_capacity(sql.len() + 64);
     let mut before = String::new();
@@ -31,14 +31,14 @@ fn is_blank(token: &str) -> bool {
     token.starts_with("--") || token.starts_with("/*") || token.trim().is_empty()
 }
 
-/// The name that a token is, without its quotes.
+/// The name in a token, without its quotes.
 fn name_of(token: &str) -> Option<String> {
     let inner = |open: usize| token.get(open..token.len().checked_sub(1)?);
     match token.as_bytes().first()? {
         b'"' => Some(inner(1)?.replace("\"\"", "\"")),
         b'`' => Some(inner(1)?.replace("``", "`")),
         b'[' => Some(inner(1)?.to_string()),
-        // SQLite takes a text for a name where only a name can stand.
+        // SQLite accepts a string as a name where only a name is valid.
         b'\'' => Some(inner(1)?.replace("''", "'")),
         first if is_letter(*first) => Some(token.to_string()),
         _ => None,
@@ -49,7 +49,7 @@ fn is_letter(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || !byte.is_ascii()
 }
 
-/// Bytes of the first token of a text: a quoted run, a comment, a word, blanks, or one other character.
+/// Length of the first token of a text: a quoted run, a comment, a word, white space, or one other character.
 fn next_token(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let first = *bytes.first()?;

@@ -1,4 +1,5 @@
-//! Whether two databases hold the same: one recording may come under several names, but only with the same rows.
+//! Whether two databases hold the same data: one recording may come under several names, but only with the
+//! same rows.
 
 use rusqlite::{Connection, Result, Statement};
 
@@ -6,7 +7,7 @@ use super::contents::{Group, Table};
 use super::copy::columns_to_copy;
 use crate::rocpd::recordings::qualified;
 
-/// A table, the database that it is attached in, and the rank that the file's name tells.
+/// A table, the database that it is attached in, and the rank in the file's name.
 pub(super) type AttachedTable<'a> = (&'a str, &'a Table, Option<u32>);
 
 /// Whether two recordings have the same tables with the same rows, as they would be copied.

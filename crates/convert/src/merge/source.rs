@@ -1,4 +1,4 @@
-//! One database to merge, opened so that nothing is ever written to it or beside it.
+//! One database to merge, opened so that nothing is ever written to it or next to it.
 
 use std::path::{Path, PathBuf};
 
@@ -13,13 +13,13 @@ use files::TemporaryFolder;
 pub(super) struct Source {
     pub path: PathBuf,
     uri: String,
-    /// Where it was copied to because its journal or log must be played back first; goes away with this.
+    /// The copy, if its journal or log must be replayed first; deleted when this is dropped.
     _copy: Option<TemporaryFolder>,
 }
 
 impl Source {
-    /// Finds out how a file can be read: as it is when nothing lies beside it, otherwise as a copy near `target`,
-    /// in which SQLite may play back the journal of an interrupted writer or the write-ahead log.
+    /// Decides how to read a file: directly if it has no companion files, otherwise as a copy near `target`,
+    /// in which SQLite may replay the journal of an interrupted writer or the write-ahead log.
     pub fn find(path: &Path, number: usize, target: &Path, health: &mut Health) -> Result<Self, Error> {
         let companions = companions(path);
         if companions.is_empty() {
@@ -28,7 +28,7 @@ impl Source {
         }
         let failed = |e: std::io::Error| Error::input(path, &e);
         let name = path.file_name().unwrap_or_default();
-        // Inputs of several folders have equal names.
+        // Inputs from several folders may have equal names.
         let copy =
             TemporaryFolder::beside(&target.with_file_name(format!("input-{number}"))).map_err(failed)?;
         let folder = copy.path().to_path_buf();

@@ -22,7 +22,7 @@ pub(super) struct Unions {
 
 #[derive(Default)]
 struct Parts {
-    /// The different lists of columns that tables of this name have.
+    /// The different column lists of tables with this name.
     layouts: Vec<Vec<String>>,
     /// (recording, table, its layout)
     parts: Vec<(Rc<Recording>, String, usize)>,
@@ -50,7 +50,7 @@ impl Tables for Recording {
 }
 
 impl Unions {
-    /// Adds the tables of a recording, which stand in the merged file with `suffix`.
+    /// Adds the tables of a recording, which have `suffix` in the merged file.
     pub fn add(&mut self, group: &Group, suffix: &str) {
         let columns = group.tables.iter().map(|table| (table.plain.clone(), table.columns.clone())).collect();
         let recording = Rc::new(Recording { suffix: suffix.into(), columns, compressed: group.compressed });
@@ -65,7 +65,7 @@ impl Unions {
         }
     }
 
-    /// Creates all views but those whose names are taken by tables.
+    /// Creates all views, except those whose names are taken by tables.
     pub fn create(&self, connection: &Connection, taken: &dyn Fn(&str) -> bool) -> Result<()> {
         let columns = self.columns();
         for (plain, columns) in columns.iter().filter(|(plain, _)| !taken(plain)) {
@@ -84,8 +84,8 @@ impl Unions {
         Ok(())
     }
 
-    /// Columns of every plain name: those of schema 3.0.0 that views stand on, those of later revisions that some
-    /// recording has, in the schema's order, then what else the recordings have.
+    /// Columns by plain name: those of schema 3.0.0 that views need, those of later revisions that some
+    /// recording has, in the schema's order, then other columns of the recordings.
     fn columns(&self) -> BTreeMap<String, Vec<String>> {
         let first = schema::tables(SchemaVersion::V3_0_0);
         let mut columns: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -137,7 +137,7 @@ impl Parts {
         self.layouts.iter().flatten().any(|own| own.eq_ignore_ascii_case(column))
     }
 
-    /// All tables of a name, each with all columns there are.
+    /// All tables of a name, each with all columns of the union.
     fn select(&self, columns: &[String]) -> String {
         let selects: Vec<String> = self
             .parts
@@ -157,7 +157,7 @@ fn list(recording: &Recording, plain: &str, layout: &[String], columns: &[String
     }
     let shown = |column: &String| match expression(recording, plain, column) {
         Some(own) if own.eq_ignore_ascii_case(&quoted(column)) => {
-            // Spelt as the recording spells it, so that it is found.
+            // With the recording's spelling, so that it is found.
             layout.iter().find(|name| name.eq_ignore_ascii_case(column)).map_or(own, |name| quoted(name))
         }
         Some(other) => format!("{other} AS {}", quoted(column)),

@@ -33,7 +33,7 @@ pub(super) mod value {
     pub const STRING: u8 = 0x0b;
 }
 
-/// What a region does.
+/// The role of a region.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub(super) enum Role {
@@ -43,7 +43,7 @@ pub(super) enum Role {
     Deallocate = 0x24,
 }
 
-/// Whose region it is.
+/// The programming model of a region.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub(super) enum Paradigm {
@@ -52,7 +52,7 @@ pub(super) enum Paradigm {
     Hip = 0x17,
 }
 
-/// What a location is.
+/// The kind of a location.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub(super) enum LocationKind {
@@ -65,14 +65,14 @@ pub(super) enum LocationKind {
 const PROCESS: u8 = 0x01;
 const ACCELERATOR: u8 = 0x02;
 
-/// Definitions, written as they come into use.
+/// Definitions, written on first use.
 pub(super) struct Definitions<'a> {
     trace: &'a Trace,
     names: Names<'a>,
     chunks: Chunks,
     count: u64,
     texts: Map<String, u64>,
-    /// References of the trace's strings, `u64::MAX` where there is none yet.
+    /// References of the trace's strings; `u64::MAX` if there is none yet.
     strings: Vec<u64>,
     nodes: Map<StrId, u64>,
     groups: Map<(ProcessId, AgentId), u64>,
@@ -81,7 +81,7 @@ pub(super) struct Definitions<'a> {
     attribute_count: u64,
     metrics: Map<(StrId, StrId), u64>,
     locations: u64,
-    /// Names that had to be cut.
+    /// Number of names that had to be cut.
     pub cut: u64,
     body: Vec<u8>,
 }
@@ -120,7 +120,7 @@ impl<'a> Definitions<'a> {
         self.locations
     }
 
-    /// Writes the rest; gives the size of the file.
+    /// Writes the rest; returns the size of the file.
     pub fn finish(&mut self) -> io::Result<u64> {
         self.chunks.finish()
     }
@@ -141,12 +141,12 @@ impl<'a> Definitions<'a> {
             number(out, 1_000_000_000);
             number(out, first as u64);
             number(out, (last - first) as u64);
-            // The wall clock of the first event is not known.
+            // The wall-clock time of the first event is unknown.
             out.push(UNDEFINED);
         })
     }
 
-    /// The reference of a text.
+    /// The reference of a string.
     pub fn text(&mut self, wanted: &str) -> io::Result<u64> {
         if let Some(&known) = self.texts.get(wanted) {
             return Ok(known);
@@ -213,7 +213,7 @@ impl<'a> Definitions<'a> {
         Ok(reference)
     }
 
-    /// Defines an attribute that the trace has no name for.
+    /// Defines an attribute that is not in the trace.
     pub fn own_attribute(&mut self, name: &str, description: &str, value: u8) -> io::Result<u64> {
         let (text, description) = (self.text(name)?, self.text(description)?);
         self.new_attribute(text, description, value)
@@ -305,7 +305,7 @@ impl<'a> Definitions<'a> {
         Ok(reference)
     }
 
-    /// Defines the location of a lane, with its events.
+    /// Defines the location of a lane and the number of its events.
     pub fn lane(&mut self, number: u64, lane: &Lane, events: u64) -> io::Result<()> {
         let name = self.names.lane(lane);
         let (kind, agent) = match lane.place {

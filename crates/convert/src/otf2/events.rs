@@ -9,7 +9,7 @@ use super::definitions::{Definitions, Paradigm, Role, value};
 use super::record::{Chunks, number, record};
 use crate::timeline::{Lane, Lanes, Near, category_name, in_time_order};
 
-/// Chunk size of events. Small, for there is a chunk in memory for each location.
+/// Chunk size of events. Small, because each location has a chunk in memory.
 pub(super) const CHUNK_SIZE: usize = 256 << 10;
 
 /// Kinds of records.
@@ -26,7 +26,7 @@ struct Location {
     chunks: Chunks,
     /// Time of the last event.
     now: Option<i64>,
-    /// Regions that are open, with their ends, the innermost last.
+    /// Open regions with their ends, the innermost last.
     open: Vec<(i64, u64)>,
 }
 
@@ -35,7 +35,7 @@ impl Location {
         Self { chunks: Chunks::new(path, CHUNK_SIZE), now: None, open: Vec::new() }
     }
 
-    /// Adds an event with all that belongs to it; the time is told where it changes, and in every chunk.
+    /// Adds an encoded event; writes the time if it changed, and once in every chunk.
     fn event(&mut self, ns: i64, bytes: &[u8]) -> io::Result<()> {
         let (chunk, fresh) = self.chunks.room(bytes.len() + 9)?;
         if fresh || self.now != Some(ns) {
@@ -48,7 +48,7 @@ impl Location {
         Ok(())
     }
 
-    /// Leaves the regions that end by a time.
+    /// Leaves the regions that end by this time.
     fn leave_until(&mut self, ns: i64) -> io::Result<()> {
         while let Some(&(end, region)) = self.open.last().filter(|(end, _)| *end <= ns) {
             self.open.pop();
@@ -61,7 +61,7 @@ impl Location {
     }
 }
 
-/// What is counted while rows are written.
+/// Counts of what was written.
 #[derive(Default)]
 pub(super) struct Counts {
     /// Slices: each is an enter and a leave.
@@ -88,7 +88,7 @@ pub(super) struct Writer<'a, 'd> {
     category: u64,
     correlation: u64,
     bytes: u64,
-    /// What each category of regions is, and the reference of its name, by its string.
+    /// Paradigm of each region category and the reference of its name, by string id.
     categories: Vec<Option<(Paradigm, u64)>>,
     own_categories: [u64; 4],
     counter_order: Option<Vec<u32>>,
@@ -113,7 +113,7 @@ struct Slice {
     bytes: Option<i64>,
 }
 
-/// Categories that the trace has no name for, as AMD's own output has them.
+/// Categories that the trace has no name for, as in AMD's own output.
 const OWN_CATEGORIES: [(Table, &str); 4] = [
     (Table::Kernels, "kernel_dispatch"),
     (Table::MemoryCopies, "memory_copy"),
@@ -330,7 +330,7 @@ impl<'a, 'd> Writer<'a, 'd> {
         sums
     }
 
-    /// A sample with a value is a metric; one without has no place in the format.
+    /// A sample with a value is a metric; the format cannot hold samples without one.
     fn sample(&mut self, row: usize) -> io::Result<()> {
         let samples = &self.trace.samples;
         if samples.start[row] < 0 {
@@ -371,7 +371,7 @@ fn location_file(folder: &std::path::Path, number: u64) -> PathBuf {
     folder.join(format!("{number}.evt"))
 }
 
-/// Locations of samples get their numbers when all lanes have theirs.
+/// Locations of samples are numbered after all lanes.
 fn samples_file(folder: &std::path::Path, number: usize) -> PathBuf {
     folder.join(format!("samples-{number}.evt"))
 }

@@ -1,8 +1,8 @@
 //! OTF2 archives, for Vampir and other tools of high-performance computing: an anchor `NAME.otf2`, global
 //! definitions `NAME.def` and a folder `NAME/` with the events of each location.
 //!
-//! Locations are threads, and streams of each device; where slices would cross, more lanes of them. Written as a
-//! stream: in memory are the chunk being filled of each location and what is defined already.
+//! Locations are threads, and streams of each device; slices that would cross get additional lanes. Written
+//! as a stream: memory holds the current chunk of each location and the definitions so far.
 
 mod definitions;
 mod events;
@@ -29,17 +29,17 @@ pub struct Written {
     pub slices: u64,
     /// Values of metrics.
     pub values: u64,
-    /// What could not be shown as it is, a line each.
+    /// What could not be represented exactly, one line each.
     pub remarks: Vec<String>,
 }
 
-/// The files of an archive: definitions and the folder of events beside the anchor.
+/// The files of an archive next to the anchor: definitions and the folder of events.
 pub fn paths(anchor: &Path) -> [PathBuf; 2] {
     [anchor.with_extension("def"), anchor.with_extension("")]
 }
 
-/// Writes a finished trace as the archive of `anchor`, whose name ends in `.otf2`. The anchor comes last, so an
-/// archive that can be opened is whole.
+/// Writes a finished trace as the archive of `anchor`, whose name ends in `.otf2`. The anchor is written
+/// last, so an archive that can be opened is complete.
 pub fn write(trace: &Trace, anchor: &Path) -> io::Result<Written> {
     if anchor.extension().is_none_or(|ending| ending != "otf2") {
         return Err(io::Error::new(
@@ -77,9 +77,9 @@ pub fn write(trace: &Trace, anchor: &Path) -> io::Result<Written> {
     })
 }
 
-/// The anchor: sizes and counts, and a number that tells archives apart.
+/// The anchor: sizes and counts, and a number that identifies the archive.
 fn anchor_record(trace: &Trace, locations: u64, definitions: u64) -> Vec<u8> {
-    /// Revision of the format, then of the library that first wrote it so.
+    /// Revision of the format, then of the first library version that wrote it.
     const VERSION: [u8; 5] = [3, 2, 3, 0, 2];
     const POSIX: u8 = 1;
     const NOT_COMPRESSED: u8 = 1;

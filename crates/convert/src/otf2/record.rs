@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// A number as its length and its bytes, the lowest first; zero is a single zero.
+/// A number as its length and its bytes, lowest first; zero is a single zero.
 #[inline]
 pub(super) fn number(out: &mut Vec<u8>, value: u64) {
     let length = 8 - value.leading_zeros() as usize / 8;
@@ -12,16 +12,16 @@ pub(super) fn number(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(&value.to_le_bytes()[..length]);
 }
 
-/// Stands for "none" in place of a number.
+/// Means "none" in place of a number.
 pub(super) const UNDEFINED: u8 = 0xff;
 
-/// Text with a zero at its end.
+/// Zero-terminated text.
 pub(super) fn text(out: &mut Vec<u8>, text: &str) {
     out.extend(text.bytes().map(|byte| if byte == 0 { b' ' } else { byte }));
     out.push(0);
 }
 
-/// A record with its length, which `fill` writes the body of.
+/// A record with its length and its body.
 pub(super) fn record(out: &mut Vec<u8>, kind: u8, body: &[u8]) {
     out.push(kind);
     match u8::try_from(body.len()) {
@@ -41,8 +41,8 @@ pub(super) const END: [u8; 2] = [0x02, 0x01];
 /// Chunk kind, byte order, numbers of the first and the last event.
 const HEADER: usize = 18;
 
-/// A file of chunks of one size; only the chunk being filled is in memory and the file is open only while
-/// one is written, so that there can be thousands.
+/// A file of chunks of one size; only the current chunk is in memory, and the file is open only while a chunk
+/// is written, so that there can be thousands.
 pub(super) struct Chunks {
     path: PathBuf,
     size: usize,
@@ -68,7 +68,7 @@ impl Chunks {
         self.before = self.events;
     }
 
-    /// The chunk, with room for `bytes` more; `true` when it is a new one and holds nothing yet.
+    /// The chunk, with room for `bytes` more; `true` if it is a new, empty one.
     pub fn room(&mut self, bytes: usize) -> io::Result<(&mut Vec<u8>, bool)> {
         if self.chunk.len() + bytes + END.len() > self.size {
             self.chunk.resize(self.size, 0);
@@ -101,7 +101,7 @@ impl Chunks {
         Ok(())
     }
 
-    /// Writes the last chunk and gives the size of the file, which becomes durable with its folder.
+    /// Writes the last chunk and returns the size of the file, which becomes durable with its folder.
     pub fn finish(&mut self) -> io::Result<u64> {
         self.chunk.extend_from_slice(&END);
         self.write()?;
@@ -110,7 +110,7 @@ impl Chunks {
     }
 }
 
-/// Writes a file of definitions without any.
+/// Writes an empty definition file.
 pub(super) fn write_empty(path: &Path) -> io::Result<u64> {
     Chunks::new(path.to_path_buf(), 1 << 16).finish()
 }

@@ -1,4 +1,4 @@
-//! A column of a file: its name, and what it holds in a row of the trace.
+//! A column of a file: its name, and its value in each row of the trace.
 
 use trace::Trace;
 
@@ -8,9 +8,9 @@ pub(super) struct Column {
     pub values: Values,
 }
 
-/// Where a column's values come from.
+/// The source and encoding of a column's values.
 pub(super) enum Values {
-    /// Every row has one, and they grow or wander: stored as differences.
+    /// Every row has one, and they grow or drift: stored as differences.
     Time(Of<i64>),
     /// Many different numbers: stored as differences.
     Number(Of<Option<i64>>),
@@ -18,9 +18,9 @@ pub(super) enum Values {
     Code(Of<Option<i64>>),
     /// Measured values.
     Real(Of<Option<f64>>),
-    /// Texts, each stored once.
+    /// Strings, each stored once.
     Text(Box<TextOf>),
-    /// The same, without secrets.
+    /// Command lines, without secrets.
     CommandLine(Box<TextOf>),
 }
 
@@ -36,30 +36,33 @@ pub(super) fn time(name: &'static str, of: impl Fn(&Trace, usize) -> i64 + 'stat
 }
 
 /// A number that differs from row to row: an id, an address.
-pub(super) fn number<N: Into<Whole>>(
+pub(super) fn number<N: Into<OptionalInteger>>(
     name: &'static str,
     of: impl Fn(&Trace, usize) -> N + 'static,
 ) -> Column {
     Column { name, values: Values::Number(Box::new(move |trace, row| of(trace, row).into().0)) }
 }
 
-/// A number that many rows share: a process, a size of a grid.
-pub(super) fn code<N: Into<Whole>>(name: &'static str, of: impl Fn(&Trace, usize) -> N + 'static) -> Column {
+/// A number that many rows share: a process, a grid size.
+pub(super) fn code<N: Into<OptionalInteger>>(
+    name: &'static str,
+    of: impl Fn(&Trace, usize) -> N + 'static,
+) -> Column {
     Column { name, values: Values::Code(Box::new(move |trace, row| of(trace, row).into().0)) }
 }
 
-/// A measured value; not a number means none.
+/// A measured value; NaN means none.
 pub(super) fn real(name: &'static str, of: impl Fn(&Trace, usize) -> f64 + 'static) -> Column {
     let values = move |trace: &Trace, row: usize| Some(of(trace, row)).filter(|value| !value.is_nan());
     Column { name, values: Values::Real(Box::new(values)) }
 }
 
-/// A text; an empty one means none.
+/// A string; an empty one means none.
 pub(super) fn text(name: &'static str, of: impl for<'t> Fn(&'t Trace, usize) -> &'t str + 'static) -> Column {
     Column { name, values: Values::Text(Box::new(OrNone(of).into_fn())) }
 }
 
-/// A command line; its secrets are not written.
+/// A command line; secrets are removed.
 pub(super) fn command_line(
     name: &'static str,
     of: impl for<'t> Fn(&'t Trace, usize) -> &'t str + 'static,
@@ -77,39 +80,39 @@ impl<F: for<'t> Fn(&'t Trace, usize) -> &'t str + 'static> OrNone<F> {
 }
 
 /// A whole number that may be absent.
-pub(super) struct Whole(Option<i64>);
+pub(super) struct OptionalInteger(Option<i64>);
 
-impl From<Option<i64>> for Whole {
+impl From<Option<i64>> for OptionalInteger {
     fn from(value: Option<i64>) -> Self {
         Self(value)
     }
 }
 
-impl From<i64> for Whole {
+impl From<i64> for OptionalInteger {
     fn from(value: i64) -> Self {
         Self(Some(value))
     }
 }
 
-impl From<u32> for Whole {
+impl From<u32> for OptionalInteger {
     fn from(value: u32) -> Self {
         Self(Some(i64::from(value)))
     }
 }
 
-impl From<Option<u32>> for Whole {
+impl From<Option<u32>> for OptionalInteger {
     fn from(value: Option<u32>) -> Self {
         Self(value.map(i64::from))
     }
 }
 
-impl From<Option<usize>> for Whole {
+impl From<Option<usize>> for OptionalInteger {
     fn from(value: Option<usize>) -> Self {
         Self(value.map(|value| value as i64))
     }
 }
 
-impl From<trace::OptI64> for Whole {
+impl From<trace::OptI64> for OptionalInteger {
     fn from(value: trace::OptI64) -> Self {
         Self(value.get())
     }

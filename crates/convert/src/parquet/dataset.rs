@@ -1,5 +1,5 @@
-//! Tables of a trace as files of a dataset: the same columns, without those that the dataset's folders tell, and with
-//! columns that somebody computed beforehand.
+//! Tables of a trace as files of a dataset: the same columns, without those in the dataset's folder names,
+//! and with precomputed columns.
 
 use std::io;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use trace::Trace;
 use super::columns::{Column, Values, number};
 use super::{tables, writer};
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
-    /// Whole numbers.
+    /// Integers.
     Number,
     /// Measured values.
     Real,
-    /// Texts.
+    /// Strings.
     Text,
 }
 
@@ -25,13 +25,13 @@ pub enum Holds {
 pub struct FileColumn {
     /// Its name.
     pub name: &'static str,
-    /// What it holds.
+    /// Its type.
     pub holds: Holds,
     /// Whether every row has a value.
     pub required: bool,
 }
 
-/// A column that was computed from the trace: a number for each row of a table.
+/// A column computed from the trace: a number for each row of a table.
 #[derive(Clone, Debug)]
 pub struct Computed {
     /// The table.
@@ -42,14 +42,14 @@ pub struct Computed {
     pub values: Arc<[i64]>,
 }
 
-/// How a dataset's files differ from single ones.
+/// How a dataset's files differ from standalone ones.
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
-    /// Columns that are left out.
+    /// Columns to leave out.
     pub without: &'static [&'static str],
-    /// Columns that are added.
+    /// Columns to add.
     pub computed: Vec<Computed>,
-    /// Rows of a row group; 0: as in single files.
+    /// Rows per row group; 0: as in standalone files.
     pub group: usize,
 }
 

@@ -1,12 +1,13 @@
-//! Parquet: one file per table of the trace, for DuckDB, pandas, Polars, Spark and everything else that reads columns.
+//! Parquet: one file per table of the trace, for DuckDB, pandas, Polars, Spark and every other reader of
+//! columnar data.
 //!
 //! ```text
 //! Trace ─► tables (columns under rocpd's names) ─► writer (row groups, a column at a time) ─► NAME_kernels.parquet …
 //! ```
 //!
-//! Columns are named as in rocpd's views, times are whole nanoseconds, what is not known is null. Names are spelled out
-//! in every row and stored once per row group. The Parquet library costs a minute of building, so that it is behind the
-//! feature `parquet`.
+//! Columns are named as in rocpd's views, times are integer nanoseconds, unknown values are null. Every row
+//! has its full names, which are stored once per row group. Building the Parquet library takes a minute, so
+//! it is behind the feature `parquet`.
 
 #[cfg(feature = "parquet")]
 mod columns;
@@ -25,28 +26,6 @@ use trace::Trace;
 /// Whether this build can write Parquet.
 pub const AVAILABLE: bool = cfg!(feature = "parquet");
 
-/// Tables that may be written; those without rows are not.
-pub const TABLES: [&str; 18] = [
-    "kernels",
-    "memory_copies",
-    "memory_allocations",
-    "regions",
-    "counters",
-    "samples",
-    "syncs",
-    "collectives",
-    "args",
-    "links",
-    "agents",
-    "processes",
-    "threads",
-    "queues",
-    "streams",
-    "kernel_symbols",
-    "metadata",
-    "sources",
-];
-
 /// The file of a table: `runs/4711` gives `runs/4711_kernels.parquet`.
 pub fn path(prefix: &Path, table: &str) -> PathBuf {
     let mut name = prefix.file_name().unwrap_or_default().to_os_string();
@@ -54,7 +33,7 @@ pub fn path(prefix: &Path, table: &str) -> PathBuf {
     prefix.with_file_name(name)
 }
 
-/// Writes every table that has rows, and gives the files with their bytes. All of them come to be, or none.
+/// Writes every table that has rows, and returns the files with their sizes. Writes all of them or none.
 #[cfg(feature = "parquet")]
 pub fn write(trace: &Trace, prefix: &Path) -> io::Result<Vec<(PathBuf, u64)>> {
     let mut done = Vec::new();
@@ -85,6 +64,6 @@ mod tests {
     fn files_are_named_after_the_run_and_the_table() {
         assert_eq!(path(Path::new("runs/4711"), "kernels"), Path::new("runs/4711_kernels.parquet"));
         #[cfg(feature = "parquet")]
-        assert!(tables::all().iter().map(|table| table.name).eq(TABLES));
+        assert!(tables::all().iter().map(|table| table.name).eq(trace::COLUMNAR_TABLES));
     }
 }

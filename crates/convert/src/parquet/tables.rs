@@ -15,7 +15,7 @@ pub(super) struct Table {
     pub columns: fn() -> Vec<Column>,
 }
 
-/// All tables, in the order of `TABLES`.
+/// All tables, in the order of [`trace::COLUMNAR_TABLES`].
 pub(super) fn all() -> &'static [Table] {
     &[
         Table { name: "kernels", rows: |t| t.kernels.len(), columns: kernels },
@@ -361,7 +361,7 @@ fn row_number() -> Column {
     number("id", |_, i| i as i64 + 1)
 }
 
-/// Number of a row and whose it is.
+/// Row number and process.
 fn whose(process: fn(&Trace, usize) -> ProcessId) -> Vec<Column> {
     let of = move |t: &Trace, i: usize| process(t, i).get();
     vec![
@@ -373,7 +373,7 @@ fn whose(process: fn(&Trace, usize) -> ProcessId) -> Vec<Column> {
     ]
 }
 
-/// A row of another table: the table's name and the row's `id`.
+/// A reference to another table: the table's name and the row's `id`.
 fn row_of(table: &'static str, row: &'static str, of: fn(&Trace, usize) -> RowRef) -> [Column; 2] {
     [
         text(table, move |t, i| match of(t, i).get() {
@@ -450,7 +450,7 @@ fn launch(t: &Trace, row: RowRef) -> Option<usize> {
     t.links.launch_of(row).map(|region| region + 1)
 }
 
-/// The node of a graph that a row was.
+/// The graph node that a row ran as.
 fn node(trace: &Trace, row: RowRef) -> Option<trace::GraphNode> {
     trace.graph_nodes.of(row)
 }

@@ -1,4 +1,5 @@
-//! One table as a Parquet file: row groups, in each a column at a time, so that memory is that of one column of a group.
+//! One table as a Parquet file: row groups, written column by column, so that memory holds only one column of
+//! a group.
 
 use std::io;
 use std::path::Path;
@@ -19,16 +20,16 @@ use super::columns::{Column, TextOf, Values};
 use super::tables::Table;
 use files::OutputFile;
 
-/// Rows of a row group: what readers take as one piece of work.
+/// Rows per row group: the unit of work for readers.
 pub(super) const GROUP: usize = 1 << 19;
 
-/// Rows that are handed over at once.
+/// Rows written at once.
 const BATCH: usize = 1 << 13;
 
-/// Distinct texts of a column and row group up to here are stored once.
+/// Distinct strings of a column and row group are stored once up to this size.
 const DICTIONARY_BYTES: usize = 4 << 20;
 
-/// Writes a table beside its target; the caller gives it its name.
+/// Writes a table to a temporary file; the caller renames it.
 pub(super) fn write(trace: &Trace, table: &Table, target: &Path) -> io::Result<(OutputFile, u64)> {
     let output = OutputFile::create(target)?;
     let mut output = fill(trace, table.name, (table.rows)(trace), &(table.columns)(), GROUP, output)?;
@@ -36,7 +37,7 @@ pub(super) fn write(trace: &Trace, table: &Table, target: &Path) -> io::Result<(
     Ok((output, bytes))
 }
 
-/// Writes rows of a table to any output, in groups of so many rows.
+/// Writes rows of a table to any output, in groups of this many rows.
 pub(super) fn fill<W: io::Write + Send>(
     trace: &Trace,
     table: &str,
@@ -159,15 +160,15 @@ fn optional<T: DataType>(
     Ok(())
 }
 
-/// Texts as Parquet takes them: a text that comes again is shared, not copied.
+/// Strings for Parquet: repeated ones are shared, not copied.
 struct Texts<'t> {
     trace: &'t Trace,
     of: &'t TextOf,
-    /// By where they are, which for a trace's names is what they are.
+    /// By address, which for names of a trace identifies the string.
     known: Map<(usize, usize), ByteArray>,
 }
 
-/// Texts that are remembered at a time.
+/// Maximum strings to remember.
 const MOST_TEXTS: usize = 1 << 12;
 
 impl Texts<'_> {

@@ -1,11 +1,11 @@
-//! The few fields of an event that decide its lane, and where they stand in its bytes.
+//! The few fields of an event that decide its lane, and their position in its bytes.
 
 use std::ops::Range;
 
 use super::scan::{Members, unquoted};
 use super::time::nanoseconds;
 
-/// An event, as places in its bytes.
+/// An event, as positions in its bytes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Event<'a> {
     bytes: &'a [u8],
@@ -13,24 +13,24 @@ pub(super) struct Event<'a> {
     pub phase: u8,
     /// `cat`.
     pub category: &'a [u8],
-    /// `name`, escapes and all.
+    /// `name`, with escapes.
     pub name: &'a [u8],
     /// `pid` with its quotes, if any.
     pub pid: Option<&'a [u8]>,
     /// `tid` with its quotes, if any.
     pub tid: Option<&'a [u8]>,
-    /// Where `tid` stands.
+    /// Position of `tid`.
     pub tid_at: Option<Range<usize>>,
-    /// Where `dur` stands.
+    /// Position of `dur`.
     pub dur_at: Option<Range<usize>>,
-    /// Where `args` stands, when it is an object.
+    /// Position of `args`, if it is an object.
     pub args_at: Option<Range<usize>>,
     id: &'a [u8],
     ts: &'a [u8],
 }
 
 impl<'a> Event<'a> {
-    /// Finds the fields of the object that is all of `bytes`.
+    /// Finds the fields of the object that spans all of `bytes`.
     pub fn of(bytes: &'a [u8]) -> Self {
         let mut event = Event { bytes, ..Event::default() };
         for (key, value) in Members::of(bytes) {
@@ -56,22 +56,22 @@ impl<'a> Event<'a> {
         self.bytes
     }
 
-    /// When it starts.
+    /// Its start time.
     pub fn start(&self) -> Option<i64> {
         nanoseconds(self.ts)
     }
 
-    /// How long it takes.
+    /// Its duration.
     pub fn duration(&self) -> Option<i64> {
         nanoseconds(unquoted(&self.bytes[self.dur_at.clone()?])).filter(|ns| *ns >= 0)
     }
 
-    /// The number of a flow.
+    /// The id of a flow.
     pub fn flow_id(&self) -> Option<i64> {
         integer(self.id)
     }
 
-    /// The number that ties a launch, its GPU work and their flow together.
+    /// The correlation id of a launch, its GPU work and their flow.
     pub fn correlation(&self) -> Option<i64> {
         integer(unquoted(self.arg(b"correlation")?))
     }
@@ -83,7 +83,7 @@ impl<'a> Event<'a> {
         Members::of(args).find(|(k, _)| &args[k.clone()] == key).map(|(_, value)| &args[value])
     }
 
-    /// A name for its lane: equal for `7` and `"7"`, which viewers take for the same thread.
+    /// A key for its lane: equal for `7` and `"7"`, which viewers treat as the same thread.
     pub fn lane_key(&self, key: &mut Vec<u8>) {
         key.clear();
         for part in [self.pid, self.tid] {

@@ -1,14 +1,15 @@
 //! Fixes a torch trace for Perfetto: slices that cross others on their lane move to new lanes.
 //!
 //! Works on the file itself and loses nothing: every event and every other member of the file is kept, byte
-//! for byte but for what must change (`tid` of slices and flows that move, `dur` of slices that are trimmed).
+//! for byte except for what must change (`tid` of slices and flows that move, `dur` of slices that are
+//! trimmed).
 //!
 //! ```text
 //! pass 1: file ─► pieces ─► slices by lane ─► plan (who moves, who is trimmed)
 //! pass 2: file ─► pieces ─► the same bytes, edited by the plan ─► output
 //! ```
 //!
-//! Memory is 24 bytes for each slice; the file is never held.
+//! Memory is 24 bytes per slice; the file is never in memory.
 
 mod event;
 mod plan;
@@ -31,12 +32,12 @@ use source::{Sink, open};
 use split::{Ending, Piece, Pieces};
 use survey::{FlowMoves, Lane, Start, Survey};
 
-/// How a trace is fixed.
+/// How to fix a trace.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Crossings up to this are trimmed away (the earlier slice ends where the later starts).
+    /// Trim crossings up to this (the earlier slice ends where the later one starts).
     pub snap_ns: Ns,
-    /// Leave the lanes of host threads as they are.
+    /// Leave the lanes of host threads unchanged.
     pub gpu_only: bool,
 }
 
@@ -64,7 +65,7 @@ pub struct AddedLane {
 /// What was done.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fixed {
-    /// Events read, all of which are written.
+    /// Events read, all of which were written.
     pub events_in: u64,
     /// Events written: those read, and names of added lanes.
     pub events_out: u64,
@@ -72,11 +73,11 @@ pub struct Fixed {
     pub slices_moved: u64,
     /// Slices whose end was trimmed.
     pub slices_snapped: u64,
-    /// Flows that went with their slice.
+    /// Flows that moved with their slice.
     pub flows_moved: u64,
-    /// Complete events without readable times, left as they are.
+    /// Complete events without readable times, left unchanged.
     pub unreadable: u64,
-    /// What was missing at the end of the file, when it was cut.
+    /// What was missing at the end of the file, if it was cut.
     pub cut: Option<String>,
     /// Lanes added.
     pub lanes: Vec<AddedLane>,
@@ -93,19 +94,19 @@ pub enum Error {
         /// The reason.
         why: String,
     },
-    /// The input is something else.
+    /// The input is not a trace.
     #[error("`{}` has no `traceEvents`: perfetto-fix works on torch (Chrome JSON) traces", path.display())]
     NoEvents {
         /// The file.
         path: PathBuf,
     },
-    /// More events than can be numbered.
+    /// More events than the index can hold.
     #[error("`{}` has more than {} events", path.display(), u32::MAX)]
     TooManyEvents {
         /// The file.
         path: PathBuf,
     },
-    /// Somebody wrote the input between the two passes.
+    /// The input changed between the two passes.
     #[error("`{}` changed while it was read", path.display())]
     Changed {
         /// The file.
@@ -127,8 +128,8 @@ pub enum Error {
     },
 }
 
-/// Fixes `input` into `output`, compressed when its name ends in `.gz`. `advance` is called with bytes read; the
-/// input is read twice.
+/// Fixes `input` into `output`, compressed if its name ends in `.gz`. Calls `advance` with the bytes read;
+/// the input is read twice.
 pub fn fix(input: &Path, output: &Path, options: &Options, advance: &dyn Fn(u64)) -> Result<Fixed, Error> {
     if let (Ok(from), Ok(to)) = (input.canonicalize(), output.canonicalize())
         && from == to
@@ -171,7 +172,7 @@ fn look(input: &Path, advance: &dyn Fn(u64)) -> Result<(Survey, Ending), Error> 
     Ok((survey, ending))
 }
 
-/// Plans the lanes, and the flows of slices that move; the slices themselves are forgotten after that.
+/// Plans the lanes, and the flows of slices that move; drops the slices afterwards.
 fn decide(survey: &mut Survey, options: &Options) -> (Plan, FlowMoves) {
     let mut work = std::mem::take(&mut survey.work);
     let mut annotations = std::mem::take(&mut survey.annotations);
@@ -240,7 +241,7 @@ struct Rewriter {
 }
 
 impl Rewriter {
-    /// Copies the pieces, edited; false when they are not those of the first pass.
+    /// Copies the pieces, edited; `false` if they differ from those of the first pass.
     fn copy(&mut self, mut pieces: Pieces<impl Read>, ending: &Ending) -> io::Result<bool> {
         let mut at = 0u64;
         let mut blank = Vec::new();
@@ -271,11 +272,11 @@ impl Rewriter {
         Ok(u64::from(self.event) == self.survey.events && pieces.ending() == *ending)
     }
 
-    /// Names of added lanes, before the first event and laid out as it is.
+    /// Writes names of added lanes before the first event, with the same layout.
     fn name_added_lanes(&mut self, blank: &[u8]) -> io::Result<()> {
         for new in &self.lanes {
             let Lane { pid, sort_index, .. } = &self.survey.lanes[new.parent as usize];
-            // The parent's own index: the longer name then comes right after it.
+            // The parent's own index: the longer name is then sorted right after it.
             let sort_index = if sort_index.is_empty() { b"0" } else { &sort_index[..] };
             let facts: [(&str, &str, &[u8], &str); 2] = [
                 ("thread_name", "name\": \"", &new.name, "\""),

@@ -1,4 +1,4 @@
-//! Where slices go so that on every lane they nest: viewers drop or cut a slice that starts inside another
+//! Moves slices so that they nest on every lane: viewers drop or cut a slice that starts inside another one
 //! and ends after it.
 
 use std::cmp::Reverse;
@@ -32,25 +32,25 @@ impl Slice {
 pub(super) struct Edit {
     /// The added lane it goes to.
     pub to: Option<u32>,
-    /// Its duration, when its end is trimmed.
+    /// Its new duration, if its end is trimmed.
     pub duration: Option<Ns>,
 }
 
-/// What an added lane holds.
+/// The content of an added lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
     /// Slices that crossed others.
     Overlap(u32),
-    /// Annotations that crossed what they annotate, and above the first lane each other.
+    /// Annotations that crossed the work they annotate, and, above the first lane, each other.
     Annotations(u32),
 }
 
-/// A lane that has to be added.
+/// A lane to add.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Addition {
     /// The lane it is split from.
     pub parent: u32,
-    /// What goes there.
+    /// Its content.
     pub content: Content,
     /// How many slices go there.
     pub slices: u64,
@@ -59,9 +59,9 @@ pub(super) struct Addition {
 /// All changes to a trace.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// By number of the event; every other event stays as it is.
+    /// By event number; every other event stays unchanged.
     pub edits: Map<u32, Edit>,
-    /// Lanes in the order of their parents.
+    /// Lanes, ordered by parent.
     pub added: Vec<Addition>,
     /// Slices that move.
     pub moved: u64,
@@ -69,8 +69,8 @@ pub(super) struct Plan {
     pub snapped: u64,
 }
 
-/// Plans every lane. Slices are `work`, or `annotations` of it; a crossing of at most `snap` is trimmed away,
-/// a slice that crosses by more moves. `is_gpu` tells lanes of GPUs.
+/// Plans every lane. Slices are `work`, or `annotations` of it; a crossing of at most `snap` is trimmed, a
+/// slice that crosses by more moves. `is_gpu` marks lanes of GPUs.
 pub(super) fn plan(work: &mut [Slice], annotations: &mut [Slice], snap: Ns, is_gpu: &[bool]) -> Plan {
     work.sort_unstable_by_key(Slice::order);
     annotations.sort_unstable_by_key(Slice::order);
@@ -106,7 +106,7 @@ impl Plan {
         if crossing.is_empty() {
             return;
         }
-        // A GPU's annotations make one picture and stay together; a host's frames and annotations do.
+        // All annotations of a GPU belong together and move together; on a host, only those that cross move.
         let moving = if is_gpu { notes } else { &crossing };
         let own_lane = self.add(lane, Content::Annotations(0));
         self.spread(lane, moving, Track::new(Some(own_lane)), Content::Annotations, snap);
@@ -117,7 +117,7 @@ impl Plan {
         (self.added.len() - 1) as u32
     }
 
-    /// Puts sorted slices on the first track where they nest, adding tracks as it takes.
+    /// Puts sorted slices on the first track where they nest, adding tracks as needed.
     fn spread(&mut self, lane: u32, slices: &[Slice], first: Track, content: fn(u32) -> Content, snap: Ns) {
         let mut tracks = vec![first];
         for slice in slices {
@@ -179,9 +179,9 @@ impl Plan {
     }
 }
 
-/// A lane being filled in the order of time.
+/// A lane being filled in time order.
 struct Track {
-    /// The added lane it is, or the one that was there.
+    /// The added lane, or `None` for the original one.
     added: Option<u32>,
     /// Slices that have not ended, the innermost last.
     open: Vec<Slice>,
@@ -192,7 +192,7 @@ impl Track {
         Self { added, open: Vec::new() }
     }
 
-    /// Takes the slice if it nests here, trimming what it crosses by at most `snap`.
+    /// Takes the slice if it nests here, trimming crossings of at most `snap`.
     fn take(&mut self, slice: &Slice, snap: Ns, edits: &mut Map<u32, Edit>) -> bool {
         while self.open.last().is_some_and(|top| top.end() <= slice.start) {
             self.open.pop();
@@ -243,7 +243,8 @@ mod tests {
     #[test]
     fn crossings_move_to_the_lowest_free_lane() {
         let (edits, plan) = edits(&[(0, 10), (5, 15), (8, 18), (12, 30), (16, 40)], &[], 0, true);
-        // The fourth fits the lane again once the first has ended; the fifth follows the second on lane 1.
+        // The fourth fits on the original lane once the first has ended; the fifth follows the second on lane
+        // 1.
         assert_eq!(edits, [(1, moved(0)), (2, moved(1)), (4, moved(0))]);
         assert_eq!((plan.added.len(), plan.moved, plan.snapped), (2, 3, 0));
         assert_eq!(plan.added[1].content, Content::Overlap(2));

@@ -1,4 +1,4 @@
-//! An event with another lane or duration; every other byte of it stays.
+//! An event with another lane or duration; all its other bytes stay.
 
 use std::io::{self, Write};
 
@@ -30,7 +30,7 @@ pub(super) fn write(event: &Event<'_>, change: Change, out: &mut impl Write) -> 
         edits.push((at.start, at.end, microseconds(duration)));
         let old = String::from_utf8_lossy(&bytes[at.clone()]);
         match &event.args_at {
-            // Trimmed before: the first duration is the measured one.
+            // Already trimmed before: the first duration is the measured one.
             Some(_) if event.arg(b"orig_dur").is_some() => {}
             Some(args) => {
                 let inside = &bytes[args.start + 1..args.end - 1];

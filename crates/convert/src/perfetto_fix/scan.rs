@@ -1,8 +1,8 @@
-//! Where JSON values end.
+//! Finds where JSON values end.
 
 use std::ops::Range;
 
-/// The place after the value that starts at `at`; none when the bytes end first.
+/// The position after the value that starts at `at`; `None` if the bytes end first.
 pub(super) fn value_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     let mut depth = 0u32;
     loop {
@@ -32,7 +32,7 @@ pub(super) fn value_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// The place after the quote that ends a string begun before `at`.
+/// The position after the quote that ends a string begun before `at`.
 fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
         let found = at + memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
@@ -43,14 +43,14 @@ fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// The members of an object: places of the key (without quotes) and of the value.
+/// The members of an object: positions of the key (without quotes) and of the value.
 pub(super) struct Members<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 impl<'a> Members<'a> {
-    /// Of an object that is all of `bytes`.
+    /// The members of an object that spans all of `bytes`.
     pub fn of(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 1 }
     }
@@ -80,7 +80,7 @@ impl Iterator for Members<'_> {
     }
 }
 
-/// A value without the quotes a string has.
+/// A value without the quotes of a string.
 pub(super) fn unquoted(value: &[u8]) -> &[u8] {
     value.strip_prefix(b"\"").and_then(|v| v.strip_suffix(b"\"")).unwrap_or(value)
 }

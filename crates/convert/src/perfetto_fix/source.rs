@@ -13,9 +13,9 @@ use files::OutputFile;
 
 /// Bytes read or written at once.
 const BLOCK: usize = 256 * 1024;
-/// How gzip files begin.
+/// Magic bytes of gzip files.
 const GZIP: &[u8] = &[0x1f, 0x8b];
-/// Between speed and size: level 6 is a tenth smaller and takes twice as long.
+/// A compromise of speed and size: level 6 is a tenth smaller and takes twice as long.
 const LEVEL: u32 = 3;
 
 /// Opens a file; compression is detected from content, not from the name.
@@ -42,7 +42,7 @@ pub(super) fn open<'a>(path: &Path, advance: &'a dyn Fn(u64)) -> Result<Box<dyn 
             advance,
         }));
     }
-    let raw = Counted { reader: io::Cursor::new(magic.clone()).chain(file), advance };
+    let raw = CountingReader { reader: io::Cursor::new(magic.clone()).chain(file), advance };
     let raw = BufReader::with_capacity(BLOCK, raw);
     Ok(match magic[..] {
         _ if magic.starts_with(GZIP) => Box::new(inflate::Sequential::new(raw)),
@@ -51,7 +51,7 @@ pub(super) fn open<'a>(path: &Path, advance: &'a dyn Fn(u64)) -> Result<Box<dyn 
     })
 }
 
-/// A gzip file that several threads inflate.
+/// A gzip file, inflated by several threads.
 struct Inflated<'a> {
     reader: inflate::Parallel,
     told: usize,
@@ -68,12 +68,12 @@ impl Read for Inflated<'_> {
     }
 }
 
-struct Counted<'a, R> {
+struct CountingReader<'a, R> {
     reader: R,
     advance: &'a dyn Fn(u64),
 }
 
-impl<R: Read> Read for Counted<'_, R> {
+impl<R: Read> Read for CountingReader<'_, R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let count = self.reader.read(into)?;
         (self.advance)(count as u64);
@@ -81,7 +81,7 @@ impl<R: Read> Read for Counted<'_, R> {
     }
 }
 
-/// A file that appears under its name when it is finished.
+/// A file that appears under its name once it is finished.
 pub(super) enum Sink {
     /// Plain JSON.
     Plain(BufWriter<OutputFile>),
@@ -90,7 +90,7 @@ pub(super) enum Sink {
 }
 
 impl Sink {
-    /// Opens it; compressed when the name ends in `.gz`.
+    /// Opens it; compressed if the name ends in `.gz`.
     pub fn create(path: &Path) -> io::Result<Self> {
         let file = BufWriter::with_capacity(BLOCK, OutputFile::create(path)?);
         Ok(if path.extension().is_some_and(|e| e == "gz") {
@@ -100,7 +100,7 @@ impl Sink {
         })
     }
 
-    /// Makes it durable and gives it its name.
+    /// Makes it durable and renames it.
     pub fn finish(self) -> io::Result<()> {
         let file = match self {
             Self::Plain(file) => file,

@@ -1,40 +1,40 @@
-//! Cuts a trace file into its events and everything between them, as a stream and without a tree.
+//! Splits a trace file into its events and everything between them, as a stream and without a tree.
 //!
-//! Pieces follow each other without a gap: written one after the other they are the file, byte for byte.
+//! Pieces have no gaps: written one after the other they are the file, byte for byte.
 
 use std::io::{self, Read};
 
 use super::scan;
 
-/// Bytes read at once; an event that is larger makes the buffer grow.
+/// Bytes read at once; a larger event makes the buffer grow.
 const BLOCK: usize = 1 << 20;
 
 /// A part of the file.
 #[derive(Debug, PartialEq)]
 pub(super) enum Piece<'a> {
-    /// Everything that is no event: the other members of the file, brackets, commas, blanks.
+    /// Everything except events: the other members of the file, brackets, commas, white space.
     Between(&'a [u8]),
-    /// An object of the list of events.
+    /// An object in the list of events.
     Event(&'a [u8]),
 }
 
-/// How far a file is whole.
+/// How much of a file is intact.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Ending {
-    /// Bytes of the file that are kept.
+    /// Bytes of the file to keep.
     pub kept: u64,
-    /// Bytes after those, of something that is not whole.
+    /// Bytes after those, of something incomplete.
     pub lost: u64,
     /// The brackets that close what is kept.
     pub closing: &'static str,
-    /// Whether there was a list of events at all.
+    /// Whether there was a list of events.
     pub has_events: bool,
-    /// Why the bytes ended early, when the container says so.
+    /// Why the bytes ended early, if the container reports it.
     pub damage: Option<String>,
 }
 
 impl Ending {
-    /// Whether the file ends before it should.
+    /// Whether the file ends too early.
     pub fn is_cut(&self) -> bool {
         !self.closing.is_empty()
     }
@@ -52,13 +52,13 @@ enum State {
     After,
 }
 
-/// What is known inside the members of the file's object.
+/// State inside the members of the file's object.
 #[derive(Default)]
 struct Members {
     depth: u32,
     in_string: bool,
     escaped: bool,
-    /// The last string at depth 1, cut to what is needed to know it.
+    /// The last string at depth 1, cut to the length needed to recognise it.
     key: Vec<u8>,
     /// Whether a colon came after it.
     colon: bool,
@@ -68,7 +68,7 @@ struct Members {
 pub(super) struct Pieces<R> {
     reader: R,
     buffer: Vec<u8>,
-    /// Bytes of the buffer that were given out.
+    /// Bytes of the buffer that were already returned.
     used: usize,
     /// Bytes of the file before the buffer.
     passed: u64,
@@ -79,7 +79,7 @@ pub(super) struct Pieces<R> {
 }
 
 impl<R: Read> Pieces<R> {
-    /// From the first byte on.
+    /// Starts at the first byte.
     pub fn new(reader: R) -> Self {
         Self {
             reader,
@@ -93,7 +93,7 @@ impl<R: Read> Pieces<R> {
         }
     }
 
-    /// The next piece; none at the end, and where the file stops making sense.
+    /// The next piece; `None` at the end, and where the file becomes invalid.
     pub fn next(&mut self) -> Option<Piece<'_>> {
         loop {
             let start = self.used;
@@ -117,14 +117,14 @@ impl<R: Read> Pieces<R> {
                     (len, false)
                 }
             };
-            // `fill` may have moved the buffer's content, never while a piece is being cut.
+            // `fill` may have moved the buffer's content, but never while a piece is being cut.
             self.used = start + len;
             let piece = &self.buffer[start..start + len];
             return Some(if is_event { Piece::Event(piece) } else { Piece::Between(piece) });
         }
     }
 
-    /// How the file ended; to be asked after the last piece.
+    /// How the file ended; call it after the last piece.
     pub fn ending(mut self) -> Ending {
         let mut total = self.passed + self.buffer.len() as u64;
         while self.fill() {
@@ -135,7 +135,7 @@ impl<R: Read> Pieces<R> {
         self.ending
     }
 
-    /// Reads more, and forgets what was given out; false when there is no more.
+    /// Reads more, and drops what was already returned; `false` if there is no more.
     fn fill(&mut self) -> bool {
         if self.at_end {
             return false;
@@ -144,7 +144,7 @@ impl<R: Read> Pieces<R> {
         self.passed += self.used as u64;
         self.used = 0;
         let have = self.buffer.len();
-        // Doubling keeps the work linear for an event of any size.
+        // Doubling keeps the total work linear for an event of any size.
         self.buffer.resize(have + have.max(BLOCK), 0);
         let mut filled = have;
         while filled < self.buffer.len() {
@@ -166,7 +166,7 @@ impl<R: Read> Pieces<R> {
         filled > have
     }
 
-    /// What comes `len` bytes after the last piece is whole when `closing` is added.
+    /// Marks the file as intact up to `len` bytes after the last piece, if `closing` is added.
     fn mark_whole(&mut self, len: usize, closing: &'static str) {
         self.ending.kept = self.passed + (self.used + len) as u64;
         self.ending.closing = closing;
@@ -192,7 +192,7 @@ impl<R: Read> Pieces<R> {
         Some(at + 1)
     }
 
-    /// Passes members up to the list of events, the end of the object or the end of the buffer.
+    /// Skips members up to the list of events, the end of the object or the end of the buffer.
     fn members(&mut self) -> usize {
         let mut at = self.used;
         while at < self.buffer.len() {
@@ -237,7 +237,7 @@ impl<R: Read> Pieces<R> {
         at - self.used
     }
 
-    /// Passes the rest of a string that may go on in the next block.
+    /// Skips the rest of a string that may continue in the next block.
     fn in_string(&mut self, mut at: usize) -> usize {
         let members = &mut self.members;
         if members.escaped {
@@ -264,7 +264,7 @@ impl<R: Read> Pieces<R> {
         }
     }
 
-    /// The next part of the list and whether it is an event; none when it goes on behind the buffer.
+    /// The next part of the list and whether it is an event; `None` if it continues beyond the buffer.
     fn elements(&mut self, in_object: bool) -> Option<(usize, bool)> {
         let closing = if in_object { "]}" } else { "]" };
         let rest = &self.buffer[self.used..];
@@ -286,7 +286,7 @@ impl<R: Read> Pieces<R> {
             }
             _ => {
                 let len = rest.iter().position(|b| b"{}[]\"".contains(b)).unwrap_or(rest.len());
-                // A closing brace has no place here; passed as it is, the file stays what it was.
+                // A closing brace is invalid here; passed on unchanged, the file stays as it was.
                 Some((len.max(1), false))
             }
         }
@@ -297,7 +297,7 @@ impl<R: Read> Pieces<R> {
 mod tests {
     use super::*;
 
-    /// Gives `step` bytes at a time, so that every border between reads is met.
+    /// Returns `step` bytes at a time, so that every boundary between reads is tested.
     struct Slow<'a> {
         bytes: &'a [u8],
         step: usize,

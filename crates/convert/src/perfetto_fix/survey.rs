@@ -1,4 +1,4 @@
-//! The first pass: the slices of every lane, the names of lanes, and the numbers that are taken.
+//! The first pass: the slices of every lane, the names of lanes, and the numbers in use.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::event::{Event, integer};
 use super::plan::Slice;
 use super::scan::unquoted;
 
-/// How categories of slices are treated; every other one is host work.
+/// How to treat categories of slices; all others are host work.
 const CATEGORIES: &[(&[u8], CategoryFacts)] = &[
     (b"kernel", CategoryFacts { gpu: true, annotation: false }),
     (b"gpu_memcpy", CategoryFacts { gpu: true, annotation: false }),
@@ -30,28 +30,28 @@ pub(super) struct Lane {
     pub pid: Vec<u8>,
     /// `tid` as JSON.
     pub tid: Vec<u8>,
-    /// Its name as the inside of a JSON string.
+    /// Its name, as the inside of a JSON string.
     pub name: Vec<u8>,
-    /// Its place among its neighbours, as JSON.
+    /// Its sort index, as JSON.
     pub sort_index: Vec<u8>,
 }
 
 /// What the first pass finds.
 #[derive(Default)]
 pub(super) struct Survey {
-    /// Events met.
+    /// Number of events.
     pub events: u64,
-    /// Complete events whose times cannot be read; they stay as they are.
+    /// Complete events whose times cannot be read; they stay unchanged.
     pub unreadable: u64,
-    /// Slices that are work.
+    /// Slices of work.
     pub work: Vec<Slice>,
     /// Slices that annotate work.
     pub annotations: Vec<Slice>,
-    /// Correlation of events that have one, by number of the event.
+    /// Correlation ids, by event number.
     correlations: Vec<(u32, i64)>,
     /// All lanes.
     pub lanes: Vec<Lane>,
-    /// Whether a GPU's work is on the lane.
+    /// Whether the lane has GPU work.
     pub is_gpu: Vec<bool>,
     by_key: Map<Vec<u8>, u32>,
     numbers: BTreeSet<i64>,
@@ -61,7 +61,7 @@ pub(super) struct Survey {
 }
 
 impl Survey {
-    /// Looks at the next event.
+    /// Examines the next event.
     pub fn see(&mut self, bytes: &[u8]) {
         let number = self.events as u32;
         self.events += 1;
@@ -75,7 +75,7 @@ impl Survey {
         }
     }
 
-    /// The lane of an event, if it was seen.
+    /// The lane of an event, if it is known.
     pub fn find_lane(&mut self, event: &Event<'_>) -> Option<u32> {
         event.lane_key(&mut self.key);
         self.by_key.get(&self.key).copied()
@@ -87,7 +87,7 @@ impl Survey {
         Some(self.correlations[at].1)
     }
 
-    /// Integers that no process and no thread of the file uses, small enough for every viewer.
+    /// Integers that no process or thread of the file uses, small enough for every viewer.
     pub fn free_numbers(&self) -> impl Iterator<Item = i64> {
         const LIMIT: i64 = 1 << 31;
         let room = self.lanes.len() as i64 + 1;
@@ -152,26 +152,26 @@ impl Survey {
     }
 }
 
-/// Where the flows of moved slices go.
+/// New lanes for the flows of moved slices.
 #[derive(Default)]
 pub(super) struct FlowMoves {
-    /// By lane and time: the slices that start there.
+    /// The slices that start at a lane and time.
     starts: Map<(u32, Ns), Vec<Start>>,
 }
 
-/// A slice that starts where one that moves does.
+/// A slice that starts at the same place as one that moves.
 #[derive(Clone, Copy)]
 pub(super) struct Start {
     /// Its correlation.
     pub correlation: Option<i64>,
     /// Its new lane, if it moves.
     pub to: Option<u32>,
-    /// Flows that were tied to it.
+    /// Flows that were assigned to it.
     pub flows: u32,
 }
 
 impl FlowMoves {
-    /// Notes a slice.
+    /// Adds a slice.
     pub fn add(&mut self, lane: u32, start: Ns, slice: Start) {
         self.starts.entry((lane, start)).or_default().push(slice);
     }
@@ -181,8 +181,8 @@ impl FlowMoves {
         self.starts.is_empty()
     }
 
-    /// The added lane for a flow that starts or ends there: that of the slice with its number (the n-th flow
-    /// belongs to the n-th slice), or the only lane that all slices of that time went to.
+    /// The added lane for a flow that starts or ends there: that of the slice with the same id (the n-th flow
+    /// belongs to the n-th slice), or the only lane that all slices of that time moved to.
     pub fn destination(&mut self, lane: u32, time: Ns, id: Option<i64>) -> Option<u32> {
         let starts = self.starts.get_mut(&(lane, time))?;
         let same = starts.iter_mut().filter(|start| id.is_some() && start.correlation == id);

@@ -1,6 +1,6 @@
 //! Decimal microseconds to integer nanoseconds and back, without floats where the text is decimal.
 
-/// Microseconds as written in a trace, as nanoseconds; digits below are rounded.
+/// Microseconds as written in a trace, converted to nanoseconds; further digits are rounded.
 pub(super) fn nanoseconds(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix(b"-") {
         Some(rest) => (true, rest),
@@ -32,7 +32,7 @@ fn exponential(text: &[u8]) -> Option<i64> {
     (scaled.abs() < 9.0e18).then_some(scaled as i64)
 }
 
-/// Nanoseconds as microseconds with as many decimals as it takes.
+/// Nanoseconds as microseconds with as many decimals as needed.
 pub(super) fn microseconds(ns: i64) -> String {
     let (sign, ns) = (if ns < 0 { "-" } else { "" }, ns.unsigned_abs());
     match ns % 1000 {

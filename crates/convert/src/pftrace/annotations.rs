@@ -1,10 +1,10 @@
-//! Debug annotations: what is known of a row besides its name and times.
+//! Debug annotations: what is known about a row besides its name and times.
 
 use trace::{LaunchShape, OptI64};
 
 use super::wire::{self, annotation, event};
 
-/// Names that the writer gives itself, as AMD's own Perfetto output has them where it has any. The place is the id.
+/// The writer's own names, as in AMD's own Perfetto output if it has them. The index is the id.
 pub(super) const OWN: &[&str] = &[
     "",
     "corr_id",
@@ -72,7 +72,7 @@ const fn equal(a: &[u8], b: &[u8]) -> bool {
     true
 }
 
-/// The id of one of [`OWN`], found when the program is compiled.
+/// The id of one of [`OWN`], looked up at compile time.
 macro_rules! id {
     ($name:literal) => {
         const { $crate::pftrace::annotations::own($name) }
@@ -80,7 +80,7 @@ macro_rules! id {
 }
 pub(super) use id;
 
-/// An annotation with a whole number.
+/// An annotation with an integer.
 #[inline]
 pub(super) fn int(out: &mut Vec<u8>, name: u64, value: i64) {
     wire::message(out, event::ANNOTATION, |out| {
@@ -89,7 +89,7 @@ pub(super) fn int(out: &mut Vec<u8>, name: u64, value: i64) {
     });
 }
 
-/// The same where the number is known.
+/// An integer annotation, if the number is known.
 #[inline]
 pub(super) fn some(out: &mut Vec<u8>, name: u64, value: OptI64) {
     if let Some(value) = value.get() {
@@ -113,7 +113,7 @@ pub(super) fn text(out: &mut Vec<u8>, name: u64, value: &str) {
     });
 }
 
-/// An argument as its source printed it: a number where it is one, text without quotes.
+/// An argument as printed by its source: a number if it is one, text without quotes.
 pub(super) fn argument(out: &mut Vec<u8>, name: u64, value: &str) {
     match value.as_bytes().first() {
         Some(b'"') => match serde_json::from_str::<String>(value) {
@@ -129,7 +129,7 @@ pub(super) fn argument(out: &mut Vec<u8>, name: u64, value: &str) {
     }
 }
 
-/// All annotations of a launch shape, encoded once and used by every dispatch that has it.
+/// All annotations of a launch shape, encoded once for all of its dispatches.
 pub(super) fn shape(shape: &LaunchShape) -> Vec<u8> {
     let mut out = Vec::new();
     for (name, size) in [(id!("grid_size"), shape.grid), (id!("workgroup_size"), shape.workgroup)] {

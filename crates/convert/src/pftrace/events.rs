@@ -4,8 +4,9 @@
 //! rows in time order ─► plan: tracks, names, counters ─► batches of slices ─► encoded on all cores ─► written in order
 //! ```
 //!
-//! Tracks, names that are new and values of counters depend on what came before, so one thread plans them. What a slice
-//! says of its row depends on nothing else: threads put these together, a batch each, while the next batches are planned.
+//! Tracks, new names and counter values depend on what came before, so one thread plans them. The annotations
+//! of a slice depend only on its row: other threads encode them, a batch each, while the next batches are
+//! planned.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -16,29 +17,29 @@ use trace::{CounterId, Map, RowRef, StrId, Table, Trace};
 
 use super::annotations::{self, id};
 use super::names::Interned;
-use super::slices::{Encoder, Head, Shared, Slice, arguments_of, packet};
+use super::slices::{Encoder, EncoderTables, Head, Slice, arguments_of, packet};
 use super::tracks::{Series, Tracks};
 use super::wire::{self, event};
 use super::{Options, Written};
 use crate::timeline::{InTimeOrder, InUse, LaneKey, Lanes, Near};
 
-/// Slices of a batch.
+/// Slices per batch.
 const BATCH: usize = 1024;
-/// Batches for each thread that are planned and not yet written, at most.
+/// Maximum batches per thread that are planned but not yet written.
 const AHEAD: usize = 8;
 
-/// A slice that is encoded later, behind what was planned before it.
+/// A slice that is encoded later, after what was planned before it.
 struct Planned {
     slice: Slice,
-    /// Bytes of the batch that stand before it.
+    /// Bytes of the batch before it.
     before: u32,
-    /// Bytes of the batch behind those: names that are new with it.
+    /// Bytes of the batch after those: names that are new with it.
     fresh: u32,
-    /// Whether it is the first packet of all.
+    /// Whether it is the very first packet.
     first: bool,
 }
 
-/// Some slices in order, and what stands between them.
+/// Some slices in order, and the bytes between them.
 #[derive(Default)]
 struct Batch {
     slices: Vec<Planned>,
@@ -46,7 +47,7 @@ struct Batch {
 }
 
 impl Batch {
-    fn encode(&self, shared: &Shared) -> Vec<u8> {
+    fn encode(&self, shared: &EncoderTables) -> Vec<u8> {
         let mut encoder = Encoder::new(shared);
         let mut out = Vec::with_capacity(self.bytes.len() + 128 * self.slices.len());
         let mut rest = &self.bytes[..];
@@ -64,7 +65,7 @@ impl Batch {
 
 /// Writes a trace.
 pub(super) fn write<W: Write>(trace: &Trace, mut out: W, options: &Options) -> io::Result<(W, Written)> {
-    let shared = Shared::of(trace);
+    let shared = EncoderTables::of(trace);
     let mut plan = Plan::new(trace, &shared, options);
     let threads = rayon::current_num_threads();
     let mut written = 0;
@@ -98,7 +99,7 @@ pub(super) fn write<W: Write>(trace: &Trace, mut out: W, options: &Options) -> i
     Ok((out, Written { bytes: written, slices: plan.slices, remarks }))
 }
 
-/// Waits for a batch. A thread that encodes batches itself does so meanwhile: others may all wait like this one.
+/// Waits for a batch. A thread of the pool encodes batches meanwhile: otherwise all of them might wait.
 fn received(encoded: &mpsc::Receiver<Vec<u8>>) -> io::Result<Vec<u8>> {
     while rayon::yield_now().is_some() {
         match encoded.try_recv() {
@@ -109,13 +110,13 @@ fn received(encoded: &mpsc::Receiver<Vec<u8>>) -> io::Result<Vec<u8>> {
     encoded.recv().map_err(io::Error::other)
 }
 
-/// What depends on the rows before.
+/// State that depends on earlier rows.
 struct Plan<'a> {
     trace: &'a Trace,
     rows: InTimeOrder<'a>,
-    /// What is planned and not yet in a batch.
+    /// What is planned but not yet in a batch.
     batch: Batch,
-    /// Bytes of the batch that stand before its last slice or belong to it.
+    /// Bytes of the batch up to and including its last slice.
     used: usize,
     lanes: Lanes<'a>,
     tracks: Tracks<'a>,
@@ -123,13 +124,13 @@ struct Plan<'a> {
     begun: bool,
     ended: bool,
     body: Vec<u8>,
-    /// Encodes what is planned and encoded at once.
+    /// Encodes what is written immediately.
     encoder: Encoder<'a>,
     arguments: [Option<Near>; Table::COUNT],
-    /// Counter rows by dispatch, where they are not sorted so.
+    /// Counter rows sorted by dispatch, if they are not already.
     counter_order: Option<Vec<u32>>,
     counters: Near,
-    /// Dispatches with counters that run at this time, by track.
+    /// Running dispatches with counters, by track.
     running: Map<Series, Running>,
     in_use: InUse,
     slices: u64,
@@ -138,7 +139,7 @@ struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    fn new(trace: &'a Trace, shared: &'a Shared<'a>, options: &Options) -> Self {
+    fn new(trace: &'a Trace, shared: &'a EncoderTables<'a>, options: &Options) -> Self {
         let counters = &trace.counters.kernel;
         let counter_order = (!counters.is_sorted()).then(|| {
             let mut order: Vec<u32> = (0..counters.len() as u32).collect();
@@ -168,7 +169,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The next slices; none when all is planned.
+    /// The next slices; `None` if everything is planned.
     fn next_batch(&mut self) -> Option<Batch> {
         while self.batch.slices.len() < BATCH && self.batch.bytes.len() < 64 * BATCH {
             let Some((table, row)) = self.rows.next() else {
@@ -200,7 +201,7 @@ impl<'a> Plan<'a> {
         counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect()
     }
 
-    /// Writes the packet of the event in `body`, with names that are new.
+    /// Writes the packet of the event in `body`, with new names.
     fn packet(&mut self, ns: i64) {
         let first = !std::mem::replace(&mut self.begun, true);
         let head = Head { first, fresh: &self.known.fresh };
@@ -209,7 +210,7 @@ impl<'a> Plan<'a> {
         self.body.clear();
     }
 
-    /// Gives a slice its track; nothing for one that is not shown.
+    /// Gives a slice its track; `None` if it is not shown.
     fn open(&mut self, slice: &mut Slice) -> Option<()> {
         if slice.start < 0 {
             self.negative += 1;
@@ -226,7 +227,7 @@ impl<'a> Plan<'a> {
         Some(())
     }
 
-    /// Plans a slice that has its track.
+    /// Plans a slice that has a track.
     fn close(&mut self, slice: Slice) {
         self.know_arguments(slice.table, slice.row);
         let first = !std::mem::replace(&mut self.begun, true);
@@ -238,7 +239,7 @@ impl<'a> Plan<'a> {
         self.slices += 1;
     }
 
-    /// Names of arguments that the source gave.
+    /// Registers names of the source's arguments.
     fn know_arguments(&mut self, table: Table, row: usize) {
         let near = &mut self.arguments[table as usize];
         for i in arguments_of(self.trace, near, RowRef::new(table, row)) {
@@ -289,8 +290,8 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Shows the value of a dispatch while it runs. Dispatches overlap: the track has the sum of those that run, and
-    /// only falls to zero when the last of them ends.
+    /// Shows the value of a dispatch while it runs. Dispatches overlap: the track has the sum of those
+    /// running, and only falls to zero when the last one ends.
     fn counted(&mut self, series: Series, (start, end): (i64, i64), value: f64) {
         self.ended(series, start);
         let running = self.running.entry(series).or_default();
@@ -308,7 +309,7 @@ impl<'a> Plan<'a> {
         {
             running.sum -= f64::from_bits(value);
             if running.ends.is_empty() {
-                // What adding and taking off leaves behind.
+                // Rounding errors of adding and subtracting.
                 running.sum = 0.0;
             }
             let sum = running.sum;
@@ -316,7 +317,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Writes the ends of all dispatches that still run.
+    /// Writes the ends of all dispatches that are still running.
     fn end_all(&mut self) {
         let mut series: Vec<Series> = self.running.keys().copied().collect();
         series.sort_unstable();
@@ -366,7 +367,7 @@ impl<'a> Plan<'a> {
             self.close(slice);
         }
         if let Some(level) = self.in_use.after(trace, row).filter(|_| slice.start >= 0) {
-            // Only after the call is it sure that the memory is there, or gone.
+            // Only after the call is the memory surely there, or gone.
             self.point(Series::Memory(level.process, level.agent), slice.end, Number::Whole(level.bytes));
         }
     }
@@ -435,11 +436,11 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Dispatches of one counter that run at the same time.
+/// Dispatches with one counter that run at the same time.
 #[derive(Default)]
 struct Running {
     sum: f64,
-    /// When each ends, and the bits of its value.
+    /// The end of each, and the bits of its value.
     ends: BinaryHeap<Reverse<(i64, u64)>>,
 }
 

@@ -1,5 +1,5 @@
-//! Perfetto's protobuf format: track events written as a stream, with nothing kept but which names and tracks
-//! are known already.
+//! Perfetto's protobuf format: track events written as a stream; memory holds only which names and tracks
+//! were already written.
 //!
 //! ```text
 //! process ─┬─ thread (calls nest)
@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Each slice is a begin and an end with exact nanoseconds; Perfetto sorts by time and keeps the order of
-//! equal times, so parents are written before children. Every launched row has a flow of its own from its call.
+//! equal times, so parents are written before children. Every launched row has its own flow from its call.
 
 mod annotations;
 mod events;
@@ -27,7 +27,7 @@ use trace::Trace;
 
 use files::OutputFile;
 
-/// How a trace is written.
+/// How to write a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Compress with gzip, which the Perfetto UI reads as well.
@@ -43,11 +43,11 @@ pub struct Written {
     pub bytes: u64,
     /// Slices: each has a begin and an end.
     pub slices: u64,
-    /// What could not be shown as it is, a line each.
+    /// What could not be represented exactly, one line each.
     pub remarks: Vec<String>,
 }
 
-/// Writes a finished trace into a file that is whole or not there at all.
+/// Writes a finished trace to a file, atomically.
 pub fn write(trace: &Trace, target: &Path, options: &Options) -> io::Result<Written> {
     let file = OutputFile::create(target)?;
     let (mut file, written) = if options.gzip {

@@ -1,4 +1,4 @@
-//! Names sent once and referred to by number from then on.
+//! Names that are sent once and then referred to by number.
 
 use trace::{StrId, Trace};
 
@@ -6,15 +6,15 @@ use super::annotations::OWN;
 use super::wire::{self, interned};
 use crate::timeline::category_name;
 
-/// Names known to the reader of the stream, and those it will know by the next packet.
+/// Names that the reader of the stream knows, and those it gets with the next packet.
 pub(super) struct Interned<'a> {
     trace: &'a Trace,
     names: Vec<bool>,
     arguments: Vec<bool>,
-    /// The id of each category of regions, by its string.
+    /// The id of each region category, by its string.
     categories: Vec<u64>,
     known_categories: Vec<String>,
-    /// Entries that the next packet brings.
+    /// Entries for the next packet.
     pub fresh: Vec<u8>,
 }
 
@@ -80,13 +80,13 @@ impl<'a> Interned<'a> {
     }
 }
 
-/// The id of an event's name, once it is known.
+/// The id of an event's name, once it was sent.
 #[inline]
 pub(super) fn name_id(name: StrId) -> u64 {
     u64::from(name.0) + 1
 }
 
-/// The id of an annotation that the source named, once it is known.
+/// The id of an annotation that the source named, once it was sent.
 #[inline]
 pub(super) fn argument_id(name: StrId) -> u64 {
     OWN.len() as u64 + u64::from(name.0)

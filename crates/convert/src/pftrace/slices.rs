@@ -1,4 +1,4 @@
-//! Slices as packets: a begin with all that is known of the row, and an end.
+//! Slices as packets: a begin with everything known about the row, and an end.
 
 use trace::{AgentId, Graph, LinkKind, Map, ProcessId, RowRef, StreamId, Table, Trace};
 
@@ -7,7 +7,7 @@ use super::names::{argument_id, name_id};
 use super::wire::{self, event, packet, trace_file};
 use crate::timeline::{Near, is_call};
 
-/// All packets are of one sequence and share its names.
+/// All packets belong to one sequence and share its names.
 pub(super) const SEQUENCE: u64 = 1;
 
 /// The flow to a launched row.
@@ -32,12 +32,12 @@ pub(super) struct Slice {
     pub track: u64,
 }
 
-/// What a packet brings besides its event.
+/// What a packet contains besides its event.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Head<'a> {
-    /// Whether it is the first packet of all.
+    /// Whether it is the very first packet.
     pub first: bool,
-    /// Names that are new.
+    /// New names.
     pub fresh: &'a [u8],
 }
 
@@ -58,19 +58,19 @@ pub(super) fn packet(out: &mut Vec<u8>, head: Head, ns: i64, body: &[u8]) {
     });
 }
 
-/// What all encoders look up.
-pub(super) struct Shared<'a> {
+/// Lookup tables of all encoders.
+pub(super) struct EncoderTables<'a> {
     trace: &'a Trace,
     /// Annotations of each launch shape.
     shapes: Vec<Vec<u8>>,
     /// Links by cause.
     by_cause: Vec<u32>,
     collectives: Map<RowRef, usize>,
-    /// Synchronisations that are calls, by process and correlation id.
+    /// Synchronisations by calls, by process and correlation id.
     calls: Map<(ProcessId, i64), usize>,
 }
 
-impl<'a> Shared<'a> {
+impl<'a> EncoderTables<'a> {
     pub fn of(trace: &'a Trace) -> Self {
         Self {
             trace,
@@ -90,11 +90,11 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// Puts slices together, best in the order of time: what belongs to a row is looked for near that of the row before.
+/// Encodes slices, best in time order: a row's data is searched for near that of the previous row.
 pub(super) struct Encoder<'a> {
-    shared: &'a Shared<'a>,
+    shared: &'a EncoderTables<'a>,
     trace: &'a Trace,
-    /// The event being put together.
+    /// The event being encoded.
     body: Vec<u8>,
     arguments: [Option<Near>; Table::COUNT],
     launches: Option<Near>,
@@ -102,7 +102,7 @@ pub(super) struct Encoder<'a> {
 }
 
 impl<'a> Encoder<'a> {
-    pub fn new(shared: &'a Shared<'a>) -> Self {
+    pub fn new(shared: &'a EncoderTables<'a>) -> Self {
         Self {
             shared,
             trace: shared.trace,
@@ -113,7 +113,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// Writes begin and end of a slice. `counters` are annotations of a dispatch.
+    /// Writes the begin and end of a slice. `counters` are annotations of a dispatch.
     pub fn slice(&mut self, out: &mut Vec<u8>, head: Head, slice: &Slice, counters: &[(trace::StrId, f64)]) {
         self.body.clear();
         wire::uint(&mut self.body, event::TYPE, event::BEGIN);
@@ -130,7 +130,7 @@ impl<'a> Encoder<'a> {
         }
         self.rest(slice.table, slice.row);
         packet(out, head, slice.start, &self.body);
-        // An end needs no names and is half of the packets: it is written directly.
+        // An end needs no names, and half of the packets are ends: they are written directly.
         wire::message(out, trace_file::PACKET, |out| {
             wire::int(out, packet::TIMESTAMP, slice.end);
             wire::uint(out, packet::SEQUENCE, SEQUENCE);
@@ -141,7 +141,7 @@ impl<'a> Encoder<'a> {
         });
     }
 
-    /// Arguments that the source gave.
+    /// Writes the source's arguments.
     fn rest(&mut self, table: Table, row: usize) {
         for i in arguments_of(self.trace, &mut self.arguments[table as usize], RowRef::new(table, row)) {
             let args = &self.trace.args;
@@ -198,7 +198,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// What a call waits for or records, which its slice stands for too.
+    /// What a call waits for or records; its slice also represents the synchronisation.
     fn synchronises(&mut self, row: usize) {
         let (trace, regions) = (self.trace, &self.trace.regions);
         let Some(&i) = self.shared.calls.get(&(regions.process[row], regions.correlation[row])) else {
@@ -217,7 +217,7 @@ impl<'a> Encoder<'a> {
         annotations::some(&mut self.body, id!("awaited_id"), sync.awaited);
     }
 
-    /// The flow that ends at a backward op. Links are sorted by (kind, to), so it is found there.
+    /// The flow that ends at a backward op. Links are sorted by (kind, to), so it can be searched.
     fn flow_to_backward(&mut self, row: usize) {
         let links = &self.trace.links;
         if links.kind.last() != Some(&LinkKind::ForwardBackward) {
@@ -329,7 +329,7 @@ impl<'a> Encoder<'a> {
     }
 }
 
-/// The arguments of a row, looked for near those of the row that was asked for last.
+/// The arguments of a row, searched for near those of the last requested row.
 pub(super) fn arguments_of(trace: &Trace, near: &mut Option<Near>, owner: RowRef) -> std::ops::Range<usize> {
     let owners = &trace.args.owner;
     if owners.is_empty() {
@@ -339,7 +339,7 @@ pub(super) fn arguments_of(trace: &Trace, near: &mut Option<Near>, owner: RowRef
     near.range(owners.len(), |i| owners[i], owner)
 }
 
-/// The node of a graph that a row was.
+/// Writes the graph node that a row ran as.
 fn graph_node(body: &mut Vec<u8>, trace: &Trace, row: RowRef) {
     if let Some(node) = trace.graph_nodes.of(row) {
         annotations::int(body, id!("graph_exec_id"), node.exec);

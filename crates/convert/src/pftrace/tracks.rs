@@ -18,14 +18,14 @@ pub(super) enum Series {
     Memory(ProcessId, AgentId),
 }
 
-/// The tracks of a file, described as they come into use.
+/// The tracks of a file, described on first use.
 pub(super) struct Tracks<'a> {
     trace: &'a Trace,
     names: Names<'a>,
-    /// Numbers of tracks are unique over traces that are read together: some bits tell the trace.
+    /// Track ids are unique across traces that are read together: some bits identify the trace.
     base: u64,
     next: u64,
-    /// A number for each process that is its pid unless another process has that too.
+    /// A number for each process: its pid, unless another process has the same one.
     pids: Vec<i64>,
     processes: Map<ProcessId, u64>,
     agents: Map<(ProcessId, AgentId), u64>,
@@ -57,7 +57,7 @@ impl<'a> Tracks<'a> {
         self.base + self.next
     }
 
-    /// The track of a lane, described in `out` when it is new.
+    /// The track of a lane, described in `out` if it is new.
     #[inline]
     pub fn lane(&mut self, out: &mut Vec<u8>, lane: &Lane) -> u64 {
         match self.lanes.get(lane.number) {
@@ -69,7 +69,7 @@ impl<'a> Tracks<'a> {
     fn new_lane(&mut self, out: &mut Vec<u8>, lane: &Lane) -> u64 {
         let uuid = match lane.place {
             LaneKey::Thread(..) if lane.beside == 0 => self.thread(out, lane.place),
-            // Crossing slices of a thread are shown right below it.
+            // Crossing slices of a thread go right below it.
             LaneKey::Thread(..) => {
                 let parent = self.thread(out, lane.place);
                 self.child(out, parent, &self.names.lane(lane))
@@ -106,7 +106,7 @@ impl<'a> Tracks<'a> {
                 });
                 uuid
             }
-            // Perfetto takes only small numbers as those of threads.
+            // Perfetto accepts only small numbers as thread ids.
             None => {
                 let named = row.get().is_none_or(|t| !self.trace.threads[t].name.is_empty());
                 let number = tid.filter(|_| !named).map_or(String::new(), |tid| format!(" {tid}"));
@@ -150,7 +150,7 @@ impl<'a> Tracks<'a> {
         uuid
     }
 
-    /// The track that holds those of a device, or the process where there is none.
+    /// The parent of a device's tracks, or the process if there is no device.
     pub fn holder(&mut self, out: &mut Vec<u8>, process: ProcessId, agent: AgentId) -> u64 {
         if !agent.is_some() {
             return self.process(out, process);
@@ -168,7 +168,7 @@ impl<'a> Tracks<'a> {
         self.described(out, parent, name, "")
     }
 
-    /// A child with a text that Perfetto shows beside it, and that the reader takes facts from.
+    /// A child track with a text that Perfetto shows next to it, and that our reader parses.
     fn described(&mut self, out: &mut Vec<u8>, parent: u64, name: &str, about: &str) -> u64 {
         let uuid = self.fresh();
         describe(out, uuid, parent, |out| {
@@ -210,7 +210,7 @@ impl<'a> Tracks<'a> {
     }
 }
 
-/// A packet with the description of a track. Tracks belong to no sequence.
+/// A packet with the description of a track. Tracks do not belong to a sequence.
 fn describe(out: &mut Vec<u8>, uuid: u64, parent: u64, fill: impl FnOnce(&mut Vec<u8>)) {
     wire::message(out, trace_file::PACKET, |out| {
         wire::uint(out, packet::SEQUENCE, super::slices::SEQUENCE);
@@ -224,7 +224,7 @@ fn describe(out: &mut Vec<u8>, uuid: u64, parent: u64, fill: impl FnOnce(&mut Ve
     });
 }
 
-/// Perfetto takes processes of one pid as one, so ranks of several nodes need numbers of their own.
+/// Perfetto merges processes with the same pid, so ranks of several nodes need different numbers.
 fn unique_pids(trace: &Trace) -> Vec<i64> {
     const MADE_UP: i64 = 1 << 30;
     let pids: Vec<i64> = trace.processes.iter().map(|process| process.pid).collect();

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Files beside a database that belong to it: its write-ahead log and its journal, where they hold anything.
+/// Files next to a database that belong to it: its write-ahead log and its journal, if they are not empty.
 pub fn companions(path: &Path) -> Vec<PathBuf> {
     let beside = |ending: &str| {
         let mut name = path.as_os_str().to_os_string();
@@ -13,7 +13,7 @@ pub fn companions(path: &Path) -> Vec<PathBuf> {
     ["-wal", "-journal"].into_iter().filter_map(beside).collect()
 }
 
-/// `file:` address of a path; every byte that could mean something in one is escaped.
+/// `file:` URI of a path; every byte with a special meaning is escaped.
 pub fn uri(path: &Path, options: &str) -> String {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let mut uri = String::from("file:");

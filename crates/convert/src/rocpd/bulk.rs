@@ -47,17 +47,17 @@ pub(super) const BIG: [&str; 10] = [
     table::HIP_EVENT,
 ];
 
-/// One tree per big table; none where the revision has no such table.
+/// One tree per big table; `None` if the revision has no such table.
 struct BigTable {
     tree: TreeWriter,
     /// Which of the newest revision's columns (without `id` and `guid`) this one has.
     keep: Vec<bool>,
 }
 
-/// A small row that waits for the end: table, columns, values.
+/// A small row that is written at the end: table, columns, values.
 type SmallRow = (&'static str, Vec<&'static str>, Vec<Stored>);
 
-/// A value that outlives its source.
+/// A value that owns its data.
 enum Stored {
     Null,
     Int(i64),
@@ -87,7 +87,7 @@ struct Group {
 }
 
 /// Writes a rocpd database in one pass with bounded memory: rows of the big tables go straight to the file,
-/// names and facts wait for [`BulkWriter::finish`]. Groups (recordings) are numbered as they were given.
+/// names and facts wait for [`BulkWriter::finish`]. Groups (recordings) are numbered in the given order.
 ///
 /// ```
 /// use rocm_perf_convert::rocpd::{BulkWriter, EventRow, Options, RegionRow};
@@ -115,7 +115,7 @@ pub struct BulkWriter {
 }
 
 impl BulkWriter {
-    /// Starts a database with one group of tables for each guid. Nothing is at `target` until `finish`.
+    /// Starts a database with one group of tables for each guid. There is nothing at `target` until `finish`.
     pub fn create(target: &Path, options: &Options, guids: &[String]) -> Result<Self, Error> {
         let fail = |why: &dyn std::fmt::Display| Error::write(target, why);
         let output = OutputFile::reserve(target).map_err(|e| fail(&e))?;
@@ -182,12 +182,12 @@ impl BulkWriter {
         })
     }
 
-    /// The revision that is written.
+    /// The revision being written.
     pub fn version(&self) -> SchemaVersion {
         self.version
     }
 
-    /// The guid of a group as it stands in the file.
+    /// The guid of a group as written in the file.
     pub fn guid(&self, group: usize) -> &str {
         &self.groups[group].guid
     }
@@ -216,8 +216,8 @@ impl BulkWriter {
         self.groups[group].small.push((table, names, values));
     }
 
-    /// Adds a row to a big table; `values` are the newest revision's columns after `id` and `guid`. Gives its
-    /// id, or 0 where the revision has no such table.
+    /// Adds a row to a big table; `values` are the newest revision's columns after `id` and `guid`. Returns
+    /// its id, or 0 if the revision has no such table.
     pub(super) fn push(&mut self, group: usize, table: Big, values: &[Value<'_>]) -> Result<i64, Error> {
         let Self { groups, pages, rows, target, .. } = self;
         let Group { guid, big, .. } = &mut groups[group];
@@ -231,7 +231,7 @@ impl BulkWriter {
         Ok(id)
     }
 
-    /// Writes what waited, the views and the file's header, and gives the file its name.
+    /// Writes the deferred rows, the views and the file's header, and renames the file.
     pub fn finish(self) -> Result<Written, Error> {
         let Self { output, target, options, version, tables, groups, mut pages, rows } = self;
         let mut sequences: Vec<(String, i64)> = Vec::new();

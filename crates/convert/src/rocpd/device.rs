@@ -7,7 +7,7 @@ use super::identity::Destination;
 use super::pages::Value;
 use super::{AllocationRow, CopyRow, Error, KernelRow, PmcRow};
 
-/// What the schema allows as type and level of an allocation.
+/// The types and levels of allocations that the schema allows.
 const ALLOCATION_TYPES: [&str; 4] = ["ALLOC", "FREE", "REALLOC", "RECLAIM"];
 const ALLOCATION_LEVELS: [&str; 3] = ["REAL", "VIRTUAL", "SCRATCH"];
 impl Writer<'_> {
@@ -20,7 +20,7 @@ impl Writer<'_> {
         self.ids.thread(thread)
     }
 
-    /// The node of a graph that a row was; a graph without a number is graph 1.
+    /// The graph node that a row ran as; a graph without a number is graph 1.
     fn graph(&self, row: RowRef, graph: Graph) -> GraphNode {
         let unknown = GraphNode { row, exec: i64::from(graph == Graph::Replayed), node: 0 };
         self.trace.graph_nodes.of(row).unwrap_or(unknown)

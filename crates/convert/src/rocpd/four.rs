@@ -1,5 +1,5 @@
-//! A trace as a database of schema 4: written as schema 3, then moved table by table into the other shape. For tests
-//! and simulated runs; conversions write schema 3.
+//! A trace as a database of schema 4: written as schema 3, then converted table by table. For tests and
+//! simulated runs; conversions write schema 3.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -33,10 +33,10 @@ impl fmt::Display for FourVersion {
     }
 }
 
-/// Where the rows come from, as an attached database.
+/// Name of the attached source database.
 const THREE: &str = "three";
 
-/// Tables whose rows have a place and times; the columns that told the place.
+/// Tables whose rows have a place and times, with the place columns.
 const PLACED: [(&str, &[&str]); 4] = [
     (table::REGION, &["nid", "pid", "tid"]),
     (table::KERNEL_DISPATCH, &["nid", "pid", "tid", "agent_id", "queue_id", "stream_id"]),
@@ -47,7 +47,7 @@ const PLACED: [(&str, &[&str]); 4] = [
 /// Columns of a place.
 const PLACE: [&str; 6] = ["nid", "pid", "tid", "agent_id", "queue_id", "stream_id"];
 
-/// Columns of schema 3 that schema 4 has no room for: our writer leaves them empty.
+/// Columns of schema 3 that do not exist in schema 4: our writer leaves them empty.
 const GONE: [&str; 3] = ["call_stack", "line_info", "user_name"];
 
 /// Writes a finished trace as one database of schema 4.
@@ -98,7 +98,7 @@ fn move_all(three: &Path, target: &Path, version: FourVersion) -> Result<()> {
     connection.execute_batch("COMMIT; DETACH three")
 }
 
-/// Moves the tables of one recording.
+/// Converts the tables of one recording.
 struct Mover<'a> {
     connection: &'a Connection,
     suffix: &'a str,
@@ -150,7 +150,7 @@ impl Mover<'_> {
         )
     }
 
-    /// Every place at which rows are becomes a track, after the tracks that samples have.
+    /// Every place of a row becomes a track, after the tracks of samples.
     fn tracks(&self) -> Result<()> {
         self.execute(
             "CREATE TEMP TABLE tracks (id INTEGER PRIMARY KEY, nid, pid, tid, agent_id, queue_id, stream_id, name_id); \
@@ -162,7 +162,7 @@ impl Mover<'_> {
                 "INSERT INTO temp.tracks({list}, name_id) SELECT DISTINCT {list}, -1 FROM {{{plain}}} ORDER BY {list};"
             ))?;
         }
-        // Work of several tables may share a place.
+        // Rows of several tables may share a place.
         self.execute(&format!(
             "DELETE FROM temp.tracks WHERE name_id = -1 AND id NOT IN (SELECT min(id) FROM temp.tracks \
              WHERE name_id = -1 GROUP BY {}); CREATE INDEX temp.by_place ON tracks({}, name_id); \
@@ -173,7 +173,7 @@ impl Mover<'_> {
         ))
     }
 
-    /// A table that schema 4 has not: as it is.
+    /// Copies a table that schema 4 does not define.
     fn copy_whole(&self, plain: &str) -> Result<()> {
         let sql = "SELECT sql FROM three.sqlite_master WHERE name = ?1";
         let definition: String =
@@ -182,8 +182,8 @@ impl Mover<'_> {
         self.execute(&format!("INSERT INTO [{plain}] SELECT * FROM {{{plain}}};"))
     }
 
-    /// A table that both have, with columns that only newer revisions of schema 3 have added to it. Times get ids
-    /// from `times` on.
+    /// Copies a table of both schemas, with columns that later revisions of schema 3 added to it. Times get
+    /// ids from `times` on.
     fn copy(&self, plain: &str, times: i64) -> Result<i64> {
         let placed = PLACED.iter().find(|(name, _)| *name == plain).map(|(_, columns)| *columns);
         let (old, mut new) = (self.columns(THREE, plain)?, self.columns("main", plain)?);
@@ -220,7 +220,7 @@ impl Mover<'_> {
                 "coalesce((SELECT T.name_id FROM {rocpd_track} T WHERE T.id = R.track_id), 1)".into()
             }
             (table::MEMORY_ALLOCATE, "name_id") => "1".into(),
-            // What people call a device comes first, what it is second.
+            // A device's display name comes first, its generic name second.
             (table::INFO_AGENT, "name") => "coalesce(nullif(R.user_name, ''), R.name)".into(),
             (table::INFO_AGENT, "generic_name") => "R.name".into(),
             (_, column) if old.iter().any(|own| own == column) => format!("R.{}", quoted(column)),
@@ -242,7 +242,7 @@ impl Mover<'_> {
             _ => return Ok(times),
         };
         if self.version == FourVersion::V4_0 {
-            // Both times of a row, then those of the next, as a writer meets them.
+            // Both times of a row, then those of the next, in the order of a real writer.
             let selects: Vec<String> = columns
                 .iter()
                 .map(|(column, nth)| {
@@ -273,7 +273,7 @@ impl Mover<'_> {
         columns.query_map([name.as_str(), database], |row| row.get(0))?.collect()
     }
 
-    /// Runs statements: `[table]` is one of the new file, `{table}` one of the old.
+    /// Runs statements: `[table]` is one in the new file, `{table}` one in the old.
     fn execute(&self, sql: &str) -> Result<()> {
         self.connection.execute_batch(&self.filled(sql))
     }

@@ -15,7 +15,7 @@ use super::{
     Written,
 };
 
-/// Tags that the writer fills in itself.
+/// Tags that the writer sets itself.
 const OWN_TAGS: [&str; 5] = ["schema_version", "uuid", "guid", "upid", COMPRESSION];
 
 /// Writes a finished trace.
@@ -51,7 +51,7 @@ pub(super) fn write(trace: &Trace, target: &Path, options: &Options) -> Result<W
     Ok(Written { left_out, ..writer.db.finish()? })
 }
 
-/// The trace's processes, and one more when rows name none.
+/// The trace's processes, and one more if rows have none.
 fn processes(trace: &Trace) -> Vec<Process> {
     let mut processes = trace.processes.clone();
     let columns: [&[ProcessId]; 6] = [
@@ -68,7 +68,7 @@ fn processes(trace: &Trace) -> Vec<Process> {
     processes
 }
 
-/// The oldest revision in which nothing of the trace is lost: most tools read the oldest best.
+/// The oldest revision that loses nothing of the trace: most tools read the oldest best.
 fn oldest_that_holds(trace: &Trace) -> SchemaVersion {
     let counters = &trace.counters;
     let known = |column: &[OptI64]| column.iter().any(|v| v.get().is_some());
@@ -170,7 +170,7 @@ impl Writer<'_> {
         self.db.string(group, spelt)
     }
 
-    /// Unlinked regions get unique correlation ids, so that a join on them never matches another row.
+    /// Unlinked regions get unique correlation ids, so that a join never matches another row.
     fn stack(&mut self, group: usize, correlation: i64) -> i64 {
         if correlation != 0 {
             return correlation;
@@ -206,7 +206,7 @@ impl Writer<'_> {
             let stack = self.stack(group, region.correlation);
             let mut parent = region.parent;
             if Some(region.category) == frames {
-                // Frames name their parents by frame number, rocpd by correlation id.
+                // Frames refer to parents by frame number, rocpd by correlation id.
                 frame_stacks.insert((region.process, region.external), stack);
                 let key = (region.process, OptI64::some(region.parent));
                 parent = frame_stacks.get(&key).copied().unwrap_or(0);

@@ -11,7 +11,7 @@ use trace::{
 use super::pages::Value;
 use super::{BulkWriter, Flavour, SchemaVersion};
 
-/// Where rows of a process go.
+/// The target of a process's rows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Destination {
     /// Group of tables.
@@ -35,7 +35,7 @@ pub(super) struct Ids {
     symbols: trace::Map<(usize, u32, StrId, [OptI64; 3]), i64>,
 }
 
-/// Rows made up for a process whose trace does not name a thread or agent where rocpd demands one.
+/// Rows created for a process whose trace has no thread or agent where rocpd requires one.
 #[derive(Clone, Copy, Default)]
 struct StandIns {
     thread: Option<i64>,
@@ -43,7 +43,7 @@ struct StandIns {
     symbols_home: Option<i64>,
 }
 
-/// Ids given out in one group, by kind.
+/// Used ids of one group, by kind.
 #[derive(Default)]
 struct Numbers {
     processes: Taken,
@@ -57,7 +57,7 @@ struct Numbers {
     machines: HashSet<String>,
 }
 
-/// Ids in use: the one wished for where it is free, the next free one elsewhere.
+/// Ids in use: the requested one if it is free, else the next free one.
 #[derive(Default)]
 struct Taken {
     used: HashSet<i64>,
@@ -76,7 +76,7 @@ impl Taken {
     }
 }
 
-/// A guid for something that has none: made from its text, so the same input gives the same file.
+/// A guid for something without one: computed from its text, so the same input gives the same file.
 pub(super) fn made_up_guid(text: &str) -> String {
     let (a, b) = (fnv(text, 0xcbf2_9ce4_8422_2325), fnv(text, 0x9e37_79b9_7f4a_7c15));
     format!(
@@ -93,7 +93,7 @@ fn fnv(text: &str, basis: u64) -> u64 {
     text.bytes().fold(basis, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// The guid of each group, and the group of each process. A process without one is a recording of its own.
+/// The guid of each group, and the group of each process. A process without a guid is a separate recording.
 pub(super) fn groups(trace: &Trace, processes: &[Process]) -> (Vec<String>, Vec<usize>) {
     let mut guids: Vec<String> = Vec::new();
     let group_of = processes
@@ -145,7 +145,7 @@ impl Ids {
         ids
     }
 
-    /// Where rows of a process go; rows without one go to the last, which stands for it.
+    /// The target of a process's rows; rows without a process go to the last one, which is for them.
     pub fn place(&self, process: ProcessId) -> Destination {
         self.places[self.process(process)]
     }
@@ -204,7 +204,7 @@ impl Ids {
         }
     }
 
-    /// Queue 0 and stream 0 are always there.
+    /// Queue 0 and stream 0 always exist.
     fn write_default_lanes(&mut self, db: &mut BulkWriter) {
         for group in 0..self.numbers.len() {
             let Some(place) = self.places.iter().find(|p| p.group == group).copied() else { continue };
@@ -269,7 +269,7 @@ impl Ids {
         }
     }
 
-    /// Lane 0 of a group's first process is there already; another process's lane 0 needs a row of its own.
+    /// Lane 0 of a group's first process already exists; another process's lane 0 needs its own row.
     fn take_lane(&mut self, place: Destination, id: i64, kind: fn(&mut Numbers) -> &mut Taken) -> i64 {
         let first = self.places.iter().find(|p| p.group == place.group).map(|p| p.pid);
         if id == 0 && first == Some(place.pid) {
@@ -283,7 +283,7 @@ impl Ids {
         self.threads.get(thread.get()?).copied()
     }
 
-    /// A thread's row, or the one that stands for "not known" in its process.
+    /// A thread's row, or the "not known" row of its process.
     pub fn some_thread(&mut self, thread: ThreadId, process: ProcessId, db: &mut BulkWriter) -> i64 {
         if let Some(id) = self.thread(thread) {
             return id;
@@ -303,7 +303,7 @@ impl Ids {
         self.agents.get(agent.get()?).copied()
     }
 
-    /// An agent's row, or the one that stands for "not known" in its process.
+    /// An agent's row, or the "not known" row of its process.
     pub fn some_agent(&mut self, agent: AgentId, process: ProcessId, db: &mut BulkWriter) -> i64 {
         if let Some(id) = self.agent(agent) {
             return id;
@@ -329,7 +329,7 @@ impl Ids {
         self.streams.get(stream.get()?).copied()
     }
 
-    /// A kernel symbol's row: the trace's own, or one made from name and registers.
+    /// A kernel symbol's row: the trace's own, or one created from name and registers.
     pub fn symbol(&mut self, trace: &Trace, kernel: &trace::Kernel, db: &mut BulkWriter) -> i64 {
         let process = self.process(kernel.process);
         let own = kernel.symbol.get().map(|s| &trace.symbols[s]).filter(|s| s.display_name == kernel.name);
@@ -373,7 +373,7 @@ impl Ids {
         id
     }
 
-    /// One code object per agent holds its symbols.
+    /// One code object per agent for its symbols.
     fn code_object(&mut self, agent: AgentId, process: usize, db: &mut BulkWriter) -> i64 {
         let known = match agent.get() {
             Some(agent) => self.code_objects[agent],
@@ -426,7 +426,7 @@ fn trace_rank(trace: &Trace, process: &Process) -> Option<u32> {
     process.rank.or_else(|| trace.sources.get(process.source.get()?)?.rank)
 }
 
-/// rocpd's word for a kind of agent, which its schema restricts.
+/// rocpd's name for a kind of agent, which its schema restricts.
 pub(super) fn kind_value(kind: AgentKind, version: SchemaVersion) -> Value<'static> {
     match kind {
         AgentKind::Unknown => Value::Null,

@@ -32,7 +32,7 @@ pub use schema::SchemaVersion;
 
 use trace::Trace;
 
-/// Whose way of filling the tables is followed.
+/// Which profiler's conventions to follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Flavour {
     /// rocprofv3: ids are pids, tids and agent indices; categories in capitals.
@@ -42,17 +42,16 @@ pub enum Flavour {
     RocprofSys,
 }
 
-/// How a database is written.
+/// How to write a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Revision of the schema; without one, the oldest that holds all of the trace.
+    /// Revision of the schema; `None`: the oldest that holds the whole trace.
     pub version: Option<SchemaVersion>,
-    /// Whose habits to follow.
+    /// Which profiler's conventions to follow.
     pub flavour: Flavour,
-    /// Plain names, data and summary views besides the tables.
+    /// Whether to add plain names, data and summary views to the tables.
     pub views: bool,
-    /// Every so many dispatches and copies one has no event, no thread and no region, as some writers leave
-    /// them; 0: none.
+    /// One in this many dispatches and copies has no event, thread or region, as from some writers; 0: none.
     pub blank_every: usize,
 }
 
@@ -71,7 +70,7 @@ pub struct Written {
     pub bytes: u64,
     /// Rows of events, regions, dispatches, copies, allocations, arguments, counters and samples.
     pub rows: u64,
-    /// What the trace has and rocpd cannot hold, a line each.
+    /// What the trace has but rocpd cannot hold, one line each.
     pub left_out: Vec<String>,
 }
 
@@ -96,7 +95,7 @@ pub fn write(trace: &Trace, target: &Path, options: &Options) -> Result<Written,
     from_trace::write(trace, target, options)
 }
 
-/// Categories as rocprof-sys spells them, by how rocprofv3's begin.
+/// Categories in rocprof-sys's spelling, by the prefix of rocprofv3's.
 const SYS_CATEGORIES: [(&str, &str); 9] = [
     ("HIP_STREAM", "rocm_hip_stream"),
     ("HIP_", "rocm_hip_api"),
@@ -137,7 +136,7 @@ impl Flavour {
         let mut rows = vec![row("schema_version", &version.tag()), row("uuid", suffix)];
         match self {
             Flavour::Rocprofv3 => rows.push(row("guid", guid)),
-            // It forgets to fill in its own template.
+            // rocprof-sys does not fill in its own template.
             Flavour::RocprofSys => rows.extend([row("guid", "{{guid}}"), row("upid", guid)]),
         }
         rows

@@ -1,12 +1,12 @@
-//! SQLite's table b-trees written front to back: records go into leaf pages in rowid order and are appended
-//! to the file as they fill; the levels above are built at the end. An INSERT costs ten times as much.
+//! SQLite's table b-trees written front to back: records go into leaf pages in rowid order, which are
+//! appended to the file when full; the levels above are built at the end. An INSERT costs ten times as much.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 
-/// Bytes of a page: SQLite's default, and what rocprofv3 writes.
+/// Bytes per page: SQLite's default, and rocprofv3's.
 pub(super) const PAGE: usize = 4096;
-/// Bytes gathered before they go to the file.
+/// Bytes to buffer before writing to the file.
 const BUFFER: usize = 1 << 20;
 /// SQLite locks the byte at 1 GiB; the page that holds it stays unused.
 const LOCK_PAGE: u32 = (0x4000_0000 / PAGE as u32) + 1;
@@ -15,7 +15,7 @@ const LEAF: u8 = 13;
 const INTERIOR: u8 = 5;
 const LEAF_HEADER: usize = 8;
 const INTERIOR_HEADER: usize = 12;
-/// A record up to this length stays whole in its leaf.
+/// A record up to this length is stored whole in its leaf.
 const MAX_LOCAL: usize = PAGE - 35;
 const MIN_LOCAL: usize = (PAGE - 12) * 32 / 255 - 23;
 const OVERFLOW_BYTES: usize = PAGE - 4;
@@ -66,7 +66,7 @@ impl PageFile {
         Ok(Self { file, buffer: Vec::with_capacity(BUFFER + PAGE), next })
     }
 
-    /// The number that the next page will get.
+    /// The number of the next page.
     fn upcoming(&mut self) -> io::Result<u32> {
         if self.next == LOCK_PAGE {
             self.write(&[0; PAGE])?;
@@ -103,8 +103,8 @@ impl PageFile {
         Ok(())
     }
 
-    /// Tells the file's header how many pages there are now. The change counter keeps agreeing with the
-    /// version that wrote it, so SQLite trusts the count.
+    /// Writes the number of pages into the file's header. The change counter still matches the version that
+    /// wrote it, so SQLite trusts the count.
     pub fn finish(mut self) -> io::Result<()> {
         self.flush()?;
         self.file.seek(SeekFrom::Start(28))?;
@@ -130,7 +130,7 @@ pub(super) struct TreeWriter {
 }
 
 impl TreeWriter {
-    /// An empty table with that root page.
+    /// An empty table with this root page.
     pub fn new(root: u32) -> Self {
         Self {
             root,
@@ -149,7 +149,7 @@ impl TreeWriter {
         self.last_rowid
     }
 
-    /// Adds a row; rowids must rise. The rowid's own column is `Null` in the record.
+    /// Adds a row; rowids must increase. The rowid's own column is `Null` in the record.
     pub fn push<'a>(
         &mut self,
         pages: &mut PageFile,
@@ -169,7 +169,7 @@ impl TreeWriter {
         if LEAF_HEADER + 2 * (self.cells + 1) + cell_len > self.content {
             self.close_leaf(pages)?;
         }
-        // The chain goes to the file before the leaf that points to it, which is fine: pages have no order.
+        // The chain is written before the leaf that points to it, which is fine: pages have no order.
         let overflow = if local < payload { Some(self.spill(pages, local)?) } else { None };
         self.content -= cell_len;
         let at = self.content;
@@ -188,7 +188,7 @@ impl TreeWriter {
     fn encode<'a>(&mut self, values: impl Iterator<Item = Value<'a>>) {
         self.record.clear();
         self.body.clear();
-        // One byte for the header's own length, corrected below for headers of 128 bytes and more.
+        // One byte for the header's own length, corrected below for headers of 128 bytes or more.
         self.record.push(0);
         for value in values {
             match value {
@@ -200,7 +200,7 @@ impl TreeWriter {
                     self.record.push(serial);
                     self.body.extend_from_slice(&i.to_be_bytes()[8 - bytes..]);
                 }
-                // SQLite has no NaN: it reads as NULL, so it is one.
+                // SQLite has no NaN: it would read as NULL, so it is stored as NULL.
                 Value::Real(f) if f.is_nan() => self.record.push(0),
                 Value::Real(f) => {
                     self.record.push(7);
@@ -229,7 +229,7 @@ impl TreeWriter {
         self.record.extend_from_slice(&self.body);
     }
 
-    /// Writes what does not fit into the leaf to a chain of pages; gives the first.
+    /// Writes what does not fit into the leaf to a chain of pages; returns the first page.
     fn spill(&self, pages: &mut PageFile, from: usize) -> io::Result<u32> {
         let first = pages.upcoming()?;
         let mut rest = &self.record[from..];
@@ -266,7 +266,7 @@ impl TreeWriter {
         Ok(())
     }
 
-    /// Writes the last leaf and the levels above it, the root in its place.
+    /// Writes the last leaf and the levels above it, with the root at its fixed page.
     pub fn finish(mut self, pages: &mut PageFile) -> io::Result<()> {
         if self.leaves.is_empty() {
             self.seal_leaf();
@@ -292,7 +292,7 @@ impl TreeWriter {
     }
 }
 
-/// Splits children over interior pages: as many as fit, and never one alone (a page needs a cell).
+/// Distributes children over interior pages: as many as fit, and never one alone (a page needs a cell).
 fn interior_groups(children: &[(u32, i64)]) -> Vec<std::ops::Range<usize>> {
     let mut groups = Vec::new();
     let (mut first, mut used) = (0, INTERIOR_HEADER);
@@ -347,7 +347,7 @@ fn local_bytes(payload: usize) -> usize {
     if fitting <= MAX_LOCAL { fitting } else { MIN_LOCAL }
 }
 
-/// Serial type and bytes of a whole number.
+/// Serial type and size of an integer.
 fn width(i: i64) -> (u8, usize) {
     let bits = 65 - (if i < 0 { !i } else { i }).leading_zeros();
     match bits {
@@ -365,7 +365,7 @@ fn varint_len(v: u64) -> usize {
     varint(&mut buffer, v)
 }
 
-/// Writes SQLite's big-endian varint; gives its length.
+/// Writes SQLite's big-endian varint; returns its length.
 fn varint(out: &mut [u8], v: u64) -> usize {
     if v >= 1 << 56 {
         for (i, byte) in out[..8].iter_mut().enumerate() {
@@ -389,7 +389,7 @@ mod tests {
 
     use super::*;
 
-    /// Writes rows of (label, number) and gives back what SQLite reads, after its integrity check.
+    /// Writes rows of (label, number) and returns what SQLite reads, after its integrity check.
     fn through_sqlite(rows: &[(i64, Vec<Value<'_>>)]) -> Vec<(i64, Vec<String>)> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.db");
@@ -463,7 +463,7 @@ mod tests {
 
     #[test]
     fn tables_of_any_height_read_back() {
-        // One leaf's worth of rows is 4 here, so these cross 1, 2 and 3 levels and every edge between.
+        // A leaf holds 4 rows here, so these counts cover 1, 2 and 3 levels and every edge between.
         let text = "x".repeat(1000);
         for count in [0, 1, 3, 4, 5, 8, 9, 1600, 1900, 2043, 2044, 2045, 5000] {
             let rows: Vec<_> = (0..count)

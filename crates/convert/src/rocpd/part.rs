@@ -1,8 +1,8 @@
-//! Part of rocpd databases: which rows of the original tables a window or a filter leaves out.
+//! Part of rocpd databases: which rows of the original tables a window or a filter excludes.
 //!
-//! A filter chooses rows of a `Trace`, which holds less than a database does. Comparing the trace before and after says
-//! which rows are gone; their ids are then looked up in the original tables, so that the rows that stay keep every
-//! column.
+//! A filter chooses rows of a `Trace`, which holds less than a database. Comparing the trace before and after
+//! shows which rows are gone; their ids are then looked up in the original tables, so that the remaining rows
+//! keep every column.
 
 use formats::rocpd::table;
 use rusqlite::{Connection, Result};
@@ -11,10 +11,10 @@ use trace::{Map, Ns, ProcessId, Trace};
 use super::recordings::{qualified, quoted};
 use super::versions::{Tables, expression};
 
-/// What tells one row from another: guid, start, end, and the dispatch or the bytes where there are any.
+/// Identifies a row: guid, start, end, and the dispatch id or size if it has one.
 type Key = (String, Ns, Ns, i64);
 
-/// Tables whose rows a filter chooses among: (plain name, column that tells rows of equal times apart).
+/// Tables whose rows a filter chooses from: (plain name, column that distinguishes rows of equal times).
 const TIMED: [(&str, Option<&str>); 5] = [
     (table::KERNEL_DISPATCH, Some("dispatch_id")),
     (table::MEMORY_COPY, Some("size")),
@@ -60,7 +60,7 @@ impl TimedRows {
     }
 }
 
-/// The rows that are left out.
+/// The excluded rows.
 #[derive(Clone, Debug, Default)]
 pub struct ExcludedRows {
     gone: [Map<Key, ()>; TIMED.len()],
@@ -84,7 +84,7 @@ impl PartTable<'_> {
 }
 
 impl ExcludedRows {
-    /// What is in `all` and no longer in `kept`. Of rows that nothing tells apart, all stay if one does.
+    /// The rows in `all` that are no longer in `kept`. Of indistinguishable rows, all stay if one does.
     pub fn between(all: &TimedRows, kept: &TimedRows) -> Self {
         let mut part = Self::default();
         for (table, rows) in all.0.iter().enumerate() {
@@ -100,8 +100,8 @@ impl ExcludedRows {
         self.gone.iter().all(|gone| gone.is_empty())
     }
 
-    /// Notes the ids of the rows that one recording loses in TEMP tables, for `condition`. `label` tells recordings
-    /// apart.
+    /// Records the ids of the rows that one recording loses in TEMP tables, for `condition`. `label`
+    /// identifies the recording.
     pub fn note(
         &self,
         connection: &Connection,
@@ -125,7 +125,7 @@ impl ExcludedRows {
             self.note_table(connection, database, (table, shown), number, *extra, label)?;
             timed.push(table);
         }
-        // An event goes with its row, unless a row that stays has it too.
+        // An event is excluded with its row, unless a remaining row also has it.
         for keep in [false, true] {
             for table in timed.iter().filter(|table| table.has("event_id")) {
                 let gone = format!("(SELECT id FROM temp.{})", noted(label, table.plain));
@@ -180,7 +180,7 @@ impl ExcludedRows {
         Ok(())
     }
 
-    /// The ` WHERE …` that leaves the noted rows of a table out; empty where all rows stay.
+    /// The ` WHERE …` that excludes the recorded rows of a table; empty if all rows stay.
     pub fn condition(&self, table: &PartTable<'_>, label: &str) -> String {
         if self.is_whole() {
             return String::new();
@@ -197,7 +197,7 @@ impl ExcludedRows {
         String::new()
     }
 
-    /// Forgets what `note` noted.
+    /// Drops what `note` recorded.
     pub fn forget(&self, connection: &Connection, label: &str) -> Result<()> {
         let tables = TIMED.iter().map(|(plain, _)| *plain).chain([table::EVENT]);
         for plain in tables {

@@ -1,4 +1,5 @@
-//! Which tables of a database belong to one recording: those with one suffix, found by name; and whose rows they hold.
+//! Which tables of a database belong to one recording: those with one suffix, found by name; and whose rows
+//! they hold.
 
 use formats::rocpd::table;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,14 +9,14 @@ use rusqlite::{Connection, Result};
 
 use super::schema::{self, SchemaVersion};
 
-/// So many tables with one ending make it a suffix; a metadata table alone does too.
+/// This many tables with one ending make it a suffix; so does a single metadata table.
 const ENOUGH_TABLES: usize = 3;
 
-/// The endings by which tables of a database belong together.
+/// The suffixes that group the tables of a database.
 pub struct Suffixes(BTreeSet<String>);
 
 impl Suffixes {
-    /// Those of metadata tables, and those that several tables share.
+    /// The suffixes of metadata tables, and those that several tables share.
     pub fn of<'n>(names: impl Iterator<Item = &'n str>) -> Self {
         let known = schema::tables(SchemaVersion::NEWEST);
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
@@ -31,8 +32,8 @@ impl Suffixes {
         Self(suffixes.map(|(suffix, _)| suffix.to_string()).collect())
     }
 
-    /// A table's plain name and the suffix of its recording; none for a table of no recording. The longest suffix
-    /// that fits: the empty one fits everything.
+    /// A table's plain name and the suffix of its recording; `None` for a table of no recording. Uses the
+    /// longest matching suffix: the empty one always matches.
     pub fn split<'n>(&self, name: &'n str) -> Option<(&'n str, &'n str)> {
         let rest = name.strip_prefix(BEGINNING)?;
         let ends = rest.char_indices().map(|(at, _)| at).chain([rest.len()]);
@@ -40,8 +41,8 @@ impl Suffixes {
     }
 }
 
-/// The guids that rows of a recording carry; that of the metadata may be an unfilled placeholder. `table` gives the real
-/// name of a table that has all the columns, by its plain name.
+/// The guids in the rows of a recording; that of the metadata may be an unfilled placeholder. `table` returns
+/// the real name of a table that has all the columns, by its plain name.
 pub fn guids<'t>(
     connection: &Connection,
     database: &str,
@@ -62,7 +63,7 @@ pub fn guids<'t>(
     texts(connection, &format!("SELECT value FROM {} WHERE tag = 'guid'", qualified(database, metadata)))
 }
 
-/// Texts of a query's first column; what is no text, empty or an unfilled placeholder is passed over.
+/// Strings of a query's first column; skips other types, empty strings and unfilled placeholders.
 pub(crate) fn texts(connection: &Connection, sql: &str) -> Result<Vec<String>> {
     let mut statement = connection.prepare(sql)?;
     let mut rows = statement.query([])?;
@@ -81,7 +82,7 @@ pub(crate) fn texts(connection: &Connection, sql: &str) -> Result<Vec<String>> {
 /// SQLite joins at most 500 SELECTs into one.
 const MOST_SELECTS: usize = 500;
 
-/// SELECTs of several recordings as one; more than SQLite joins at once are joined in two steps.
+/// SELECTs of several recordings as one; more than SQLite can join at once are joined in two steps.
 pub(crate) fn united(selects: &[String]) -> String {
     if selects.len() <= MOST_SELECTS {
         return selects.join("\nUNION ALL ");

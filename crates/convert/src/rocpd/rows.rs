@@ -32,7 +32,7 @@ pub struct RegionRow<'a> {
     pub tid: i64,
     /// First nanosecond.
     pub start: i64,
-    /// Nanosecond after the last.
+    /// End in nanoseconds, exclusive.
     pub end: i64,
     /// Name, as a string id.
     pub name: i64,
@@ -63,13 +63,13 @@ pub struct KernelRow {
     pub stream_id: i64,
     /// First nanosecond.
     pub start: i64,
-    /// Nanosecond after the last.
+    /// End in nanoseconds, exclusive.
     pub end: i64,
     /// Scratch in bytes.
     pub private_segment_size: Option<i64>,
     /// LDS in bytes.
     pub group_segment_size: Option<i64>,
-    /// Work-items of a workgroup.
+    /// Work-items per workgroup.
     pub workgroup: [i64; 3],
     /// Work-items of the grid.
     pub grid: [i64; 3],
@@ -77,7 +77,7 @@ pub struct KernelRow {
     pub region_name_id: Option<i64>,
     /// Its event.
     pub event_id: Option<i64>,
-    /// Graph that replayed it; zero: none (3.0.2).
+    /// Graph that replayed it; zero if none (3.0.2).
     pub graph_exec_id: i64,
     /// Node of that graph (3.0.2).
     pub graph_node_id: i64,
@@ -92,21 +92,21 @@ pub struct CopyRow {
     pub nid: i64,
     /// Process.
     pub pid: i64,
-    /// Thread that asked for it.
+    /// Thread that requested it.
     pub tid: Option<i64>,
     /// First nanosecond.
     pub start: i64,
-    /// Nanosecond after the last.
+    /// End in nanoseconds, exclusive.
     pub end: i64,
     /// Name, as a string id.
     pub name: i64,
-    /// Where the bytes went.
+    /// Destination device.
     pub dst_agent_id: Option<i64>,
-    /// Address there.
+    /// Destination address.
     pub dst_address: Option<i64>,
-    /// Where the bytes came from.
+    /// Source device.
     pub src_agent_id: Option<i64>,
-    /// Address there.
+    /// Source address.
     pub src_address: Option<i64>,
     /// Bytes.
     pub size: i64,
@@ -118,7 +118,7 @@ pub struct CopyRow {
     pub region_name_id: Option<i64>,
     /// Its event.
     pub event_id: Option<i64>,
-    /// Graph that replayed it; zero: none (3.0.2).
+    /// Graph that replayed it; zero if none (3.0.2).
     pub graph_exec_id: i64,
     /// Node of that graph (3.0.2).
     pub graph_node_id: i64,
@@ -141,7 +141,7 @@ pub struct AllocationRow<'a> {
     pub level: Option<&'a str>,
     /// First nanosecond.
     pub start: i64,
-    /// Nanosecond after the last.
+    /// End in nanoseconds, exclusive.
     pub end: i64,
     /// Address.
     pub address: Option<i64>,
@@ -162,7 +162,7 @@ pub struct AllocationRow<'a> {
 pub struct ArgRow<'a> {
     /// The event it belongs to.
     pub event_id: i64,
-    /// Place among the event's arguments.
+    /// Position among the event's arguments.
     pub position: i64,
     /// C++ type.
     pub ty: &'a str,
@@ -177,7 +177,7 @@ pub struct ArgRow<'a> {
 pub struct PmcRow {
     /// The dispatch's or sample's event.
     pub event_id: Option<i64>,
-    /// Which counter.
+    /// The counter.
     pub pmc_id: i64,
     /// Its value.
     pub value: f64,
@@ -196,7 +196,7 @@ pub struct PmcRow {
 pub struct SampleRow<'a> {
     /// Its track.
     pub track_id: i64,
-    /// When.
+    /// Time.
     pub timestamp: i64,
     /// Its event.
     pub event_id: Option<i64>,
@@ -219,7 +219,7 @@ pub struct GraphLaunchRow {
     pub queue_id: Option<i64>,
     /// First nanosecond.
     pub start: i64,
-    /// Nanosecond after the last.
+    /// End in nanoseconds, exclusive.
     pub end: i64,
     /// The graph.
     pub graph_exec_id: i64,
@@ -244,7 +244,7 @@ pub struct HipEventRow<'a> {
     pub name: i64,
     /// Queue that waits or records.
     pub queue_id: Option<i64>,
-    /// Queue that is waited for.
+    /// Queue that it waits for.
     pub source_queue_id: Option<i64>,
     /// Stream.
     pub stream_id: Option<i64>,
@@ -252,7 +252,7 @@ pub struct HipEventRow<'a> {
     pub handle: Option<i64>,
     /// First nanosecond.
     pub start: i64,
-    /// Nanosecond after the last.
+    /// End in nanoseconds, exclusive.
     pub end: i64,
     /// Its event.
     pub event_id: Option<i64>,
@@ -264,7 +264,7 @@ fn data(extdata: Option<&str>) -> Value<'_> {
     extdata.map_or(NO_DATA, Value::Text)
 }
 
-/// Each gives the row's id, 0 where the revision has no such table.
+/// Each method returns the row's id; 0 if the revision has no such table.
 impl BulkWriter {
     /// Adds an event.
     pub fn event(&mut self, group: usize, row: &EventRow<'_>) -> Result<i64, Error> {

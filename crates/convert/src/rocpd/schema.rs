@@ -1,4 +1,4 @@
-//! rocpd's schema 3 in all its revisions: `schema.sql` is the data, this picks the lines of one revision.
+//! rocpd's schema 3 in all its revisions: `schema.sql` has the data, this selects the lines of one revision.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -37,7 +37,7 @@ impl SchemaVersion {
     /// The newest revision.
     pub const NEWEST: SchemaVersion = SchemaVersion::V3_0_5;
 
-    /// What the database says of itself: the first revision is plain `3`.
+    /// The version in the database's metadata: the first revision is plain `3`.
     pub fn tag(self) -> String {
         match self {
             SchemaVersion::V3_0_0 => "3".into(),
@@ -70,7 +70,7 @@ pub struct TableDef {
 impl TableDef {
     /// The CREATE statement with suffix and guid filled in.
     pub fn create(&self, suffix: &str, guid: &str) -> String {
-        // SQL ends at a NUL character, so that a guid with one is written by its bytes.
+        // SQL ends at a NUL character, so a guid with one is written as bytes.
         let guid = match guid.contains('\0') {
             true => {
                 format!("(CAST(x'{}' AS TEXT))", guid.bytes().map(|b| format!("{b:02x}")).collect::<String>())
@@ -81,7 +81,7 @@ impl TableDef {
     }
 }
 
-/// The tables of a revision, in an order in which references point backwards where they can.
+/// The tables of a revision, ordered so that references point backwards if possible.
 pub fn tables(version: SchemaVersion) -> Vec<TableDef> {
     let mut tables = Vec::new();
     let mut current: Option<TableDef> = None;

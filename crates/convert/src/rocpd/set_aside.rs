@@ -1,13 +1,13 @@
 //! Sets definitions and last ids aside while creating the tables of many recordings.
 //!
-//! SQLite scans all definitions of the file for each table it creates, and all last ids for each AUTOINCREMENT table it
-//! fills. A file of a thousand recordings has twenty thousand of both, so finished ones wait here, outside the file,
-//! until all tables exist. Their pages stay where they are.
+//! For each table it creates, SQLite scans all definitions in the file, and for each AUTOINCREMENT table it
+//! fills, all last ids. A file with a thousand recordings has twenty thousand of both, so finished ones wait
+//! outside the file until all tables exist. Their pages stay where they are.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, Result, params_from_iter};
 
-/// What is out of the file for the time being.
+/// What is temporarily removed from the file.
 #[derive(Default)]
 pub(crate) struct SetAside {
     /// Rows of `sqlite_master`, in order.
@@ -16,11 +16,12 @@ pub(crate) struct SetAside {
     last_ids: Vec<[Value; 2]>,
 }
 
-/// The table that SQLite makes itself for AUTOINCREMENT.
+/// The table that SQLite creates for AUTOINCREMENT.
 const LAST_IDS: &str = "sqlite_sequence";
 
 impl SetAside {
-    /// Takes definitions and last ids of tables out of the file, but of those to be kept. No transaction may be open.
+    /// Removes definitions and last ids of tables from the file, except those to keep. No transaction may be
+    /// open.
     pub fn take(&mut self, connection: &Connection, keep: &dyn Fn(&str) -> bool) -> Result<()> {
         connection.execute_batch("PRAGMA writable_schema = ON; BEGIN")?;
         self.take_last_ids(connection)?;
@@ -43,11 +44,11 @@ impl SetAside {
             delete.execute([row])?;
         }
         drop(delete);
-        // What was read of the definitions is forgotten with them.
+        // SQLite's cached definitions are dropped with them.
         connection.execute_batch("COMMIT; PRAGMA writable_schema = RESET")
     }
 
-    /// Takes the last ids of all tables out of the file.
+    /// Removes the last ids of all tables from the file.
     pub fn take_last_ids(&mut self, connection: &Connection) -> Result<()> {
         if !connection.table_exists(Some("main"), LAST_IDS)? {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Tables of any version as SQL shows them: with the columns of schema 3, wherever their values are.
+//! Tables of any version in SQL: with the columns of schema 3, wherever their values are.
 
 use formats::lz4;
 use formats::rocpd::table;
@@ -15,12 +15,12 @@ pub const CATEGORIES: &str = "rocpd_event_category";
 /// Columns of [`CATEGORIES`].
 pub const CATEGORY_COLUMNS: [&str; 3] = ["id", "guid", "string"];
 
-/// The function that unpacks JSON, under the vendor's name.
+/// The function that decompresses JSON, under the vendor's name.
 const UNPACK: &str = "lz4_decompress";
 
-/// The tables of one recording, as SQL can see them.
+/// The tables of one recording, as SQL sees them.
 pub trait Tables {
-    /// The real name of a table, with its database where there are several.
+    /// The real name of a table, with its database if there are several.
     fn name(&self, plain: &str) -> Option<String>;
     /// Whether a table has a column.
     fn has(&self, plain: &str, column: &str) -> bool;
@@ -28,7 +28,8 @@ pub trait Tables {
     fn is_compressed(&self) -> bool;
 }
 
-/// The expression for a column of a table; `None` where no table has it. It stands in a SELECT from the table alone.
+/// The expression for a column of a table; `None` if no table has it. For use in a SELECT from that table
+/// alone.
 pub fn expression(tables: &dyn Tables, plain: &str, column: &str) -> Option<String> {
     match versions::place(plain, column, &|table, column| tables.has(table, column)) {
         ColumnSource::Own
@@ -39,7 +40,7 @@ pub fn expression(tables: &dyn Tables, plain: &str, column: &str) -> Option<Stri
         ColumnSource::Own => Some(quoted(column)),
         ColumnSource::Elsewhere(other) => {
             let name = tables.name(other.table)?;
-            // A look-up by rowid, done only where the column is asked for.
+            // A lookup by rowid, only done if the column is used.
             Some(format!(
                 "(SELECT T.{} FROM {name} T WHERE T.id = {})",
                 quoted(other.value),
@@ -55,21 +56,21 @@ pub fn categories(tables: &dyn Tables) -> (&'static str, &'static str) {
     versions::categories(&|table, column| tables.has(table, column))
 }
 
-/// Whether the metadata of a recording says that its JSON is compressed.
+/// Whether the metadata of a recording marks its JSON as compressed.
 pub fn is_compressed(connection: &Connection, database: &str, metadata: Option<&str>) -> bool {
     let Some(metadata) = metadata else { return false };
     let sql = format!("SELECT 1 FROM {} WHERE tag = ?1", qualified(database, metadata));
     connection.query_row(&sql, [COMPRESSION], |_| Ok(())).is_ok()
 }
 
-/// What to say of the version that the metadata of a recording tells; nothing where all of it is known.
+/// A warning about the version in the metadata of a recording; `None` if it is fully supported.
 pub fn doubt(connection: &Connection, database: &str, metadata: Option<&str>) -> Option<String> {
     let sql = format!("SELECT value FROM {} WHERE tag = 'schema_version'", qualified(database, metadata?));
     let told: String = connection.query_row(&sql, [], |row| row.get(0)).ok()?;
     versions::doubt(&told)
 }
 
-/// Adds the function that unpacks JSON to a connection.
+/// Registers the function that decompresses JSON.
 pub fn register(connection: &Connection) -> Result<()> {
     let pure =
         FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS;
@@ -78,14 +79,14 @@ pub fn register(connection: &Connection) -> Result<()> {
             ValueRef::Blob(bytes) if lz4::is_frame(bytes) => {
                 lz4::decompress(bytes).map_or(Value::Null, Value::Blob)
             }
-            // The default of such a column is no bytes at all.
+            // The default of such a column is an empty blob.
             ValueRef::Blob([]) => Value::Text("{}".into()),
             other => Value::try_from(other).unwrap_or(Value::Null),
         })
     })
 }
 
-/// Whether any table is of a version that names categories in a table of their own.
+/// Whether any table has a version with a separate table of categories.
 pub fn has_category_table(has: &dyn Fn(&str, &str) -> bool) -> bool {
     versions::categories(has).0 != table::STRING
 }

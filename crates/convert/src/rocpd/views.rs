@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use super::versions::{CATEGORIES, has_category_table};
 
-/// What one row of a view stands on.
+/// What one row of a view is based on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Rows of one database: the view of several databases is the union of their views.
@@ -24,9 +24,9 @@ pub enum Scope {
 pub struct View {
     /// Its name.
     pub name: &'static str,
-    /// Whether it can be taken database by database.
+    /// Whether it can be computed database by database.
     pub scope: Scope,
-    /// Tables and columns that came with a later revision of the schema, without which the view has no meaning.
+    /// Tables and columns of later schema revisions that the view requires.
     needs: &'static [(&'static str, &'static str)],
     text: &'static str,
 }
@@ -74,12 +74,12 @@ static VIEWS: &[View] = views! {
     Totals memory_allocation_summary;
 };
 
-/// Every view that we know, in an order in which each only uses those before it.
+/// Every known view, in an order in which each only uses earlier ones.
 pub fn known() -> &'static [View] {
     VIEWS
 }
 
-/// (view name, SELECT text) for tables of schema 3.0.0, in an order in which each only uses those before it.
+/// (view name, SELECT text) for tables of schema 3.0.0, in an order in which each only uses earlier ones.
 pub fn all() -> &'static [(&'static str, &'static str)] {
     static ALL: OnceLock<Vec<(&'static str, String)>> = OnceLock::new();
     static BORROWED: OnceLock<Vec<(&'static str, &'static str)>> = OnceLock::new();
@@ -89,15 +89,15 @@ pub fn all() -> &'static [(&'static str, &'static str)] {
     })
 }
 
-/// (view name, SELECT text) for tables of any revision: `later` says whether a table has a column that came after
-/// schema 3.0.0.
+/// (view name, SELECT text) for tables of any revision: `later` says whether a table has a column that was
+/// added after schema 3.0.0.
 pub fn for_schema(later: &dyn Fn(&str, &str) -> bool) -> Vec<(&'static str, String)> {
     VIEWS.iter().filter_map(|view| Some((view.name, view.select(later)?))).collect()
 }
 
 impl View {
-    /// The SELECT text for tables that have the later columns for which `later` holds; `None` where those that it
-    /// is about are missing.
+    /// The SELECT text for tables with the later columns for which `later` holds; `None` if required ones are
+    /// missing.
     pub fn select(&self, later: &dyn Fn(&str, &str) -> bool) -> Option<String> {
         if !self.needs.iter().all(|(table, column)| later(table, column)) {
             return None;
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use crate::rocpd::schema;
 
-    /// Columns as the vendor has them, in order.
+    /// The vendor's columns, in order.
     const COLUMNS: &[(&str, &str)] = &[
         (
             "code_objects",
@@ -302,7 +302,7 @@ mod tests {
     fn a_dispatch_with_nulls_is_kept_and_equal_ids_multiply_nothing() {
         let db = database();
         for guid in ["a", "b"] {
-            // The primary key of the test's tables is not per guid, unlike the union of two databases.
+            // Ids in the test's tables are unique across guids, unlike in the union of two databases.
             let first = if guid == "a" { 0 } else { 100 };
             db.execute(
                 "INSERT INTO rocpd_kernel_dispatch(id, guid, nid, pid, start, \"end\") VALUES(?1, ?2, 1, 7, 10, 15)",

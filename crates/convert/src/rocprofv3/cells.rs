@@ -1,4 +1,4 @@
-//! The cells of rocprofv3's CSV files: every column by name, for every release's set of columns.
+//! The cells of rocprofv3's CSV files: every column by name, for the columns of every release.
 
 use trace::{AgentId, GraphNode, OptI64, RowRef, Table, Trace};
 
@@ -6,12 +6,12 @@ use super::csv::AgentIndex;
 use super::words;
 use crate::torch::int;
 
-/// Row `i` of the file's table; the counter file has an index of its own.
+/// Row `i` of the file's table; the counter file has a separate index.
 pub(super) struct Row<'a> {
     pub trace: &'a Trace,
     pub i: usize,
     pub counter: Option<(trace::StrId, f64)>,
-    /// Older releases write agents as bare numbers.
+    /// Older releases write agents as plain numbers.
     pub bare_agents: bool,
     pub agents: AgentIndex,
 }
@@ -19,7 +19,7 @@ pub(super) struct Row<'a> {
 /// Appends one cell.
 pub(super) type Cell = fn(&mut Vec<u8>, &Row<'_>);
 
-/// Columns of a file: names and how each is written.
+/// Columns of a file: names and how to write each.
 pub(super) type Columns = &'static [(&'static str, Cell)];
 
 fn text(out: &mut Vec<u8>, text: &str) {
@@ -128,7 +128,7 @@ fn lds(out: &mut Vec<u8>, r: &Row<'_>) {
     some(out, r.trace.shapes.get(r.trace.kernels.shape[r.i]).lds_bytes);
 }
 
-/// The node of a graph that a row was; zeros for work that no graph replayed.
+/// The graph node that a row ran as; zeros for work outside of graphs.
 fn graph_node(r: &Row<'_>, row: RowRef) -> GraphNode {
     r.trace.graph_nodes.of(row).unwrap_or_default()
 }
@@ -257,7 +257,7 @@ pub(super) const ALLOCATIONS: Columns = &[
     ("End_Timestamp", |out, r| int(out, r.trace.memory_allocations.end[r.i])),
 ];
 
-/// Appends a cell of `agent_info`: from the agent's own fields, or from what else its source said.
+/// Appends a cell of `agent_info`: from the agent's own fields, or from its source's extra facts.
 pub(super) fn agent_info(
     out: &mut Vec<u8>,
     trace: &Trace,
@@ -307,7 +307,8 @@ pub(super) fn agent_info(
     }
 }
 
-/// Columns that are one number whose bits the JSON spells out: (column, fields and their bits from the lowest on).
+/// Columns that pack into one number what the JSON has as fields: (column, fields and their bits, lowest
+/// first).
 /// `HSA_ENGINE_VERSION`, `HSA_ENGINE_ID` and `HSA_CAPABILITY` of the thunk's `hsakmttypes.h`.
 const PACKED: &[(&str, &[(&str, u32)])] = &[
     ("Sdma_Fw_Version", &[("uCodeSDMA", 10), ("uCodeRes", 10)]),
@@ -344,7 +345,7 @@ const PACKED: &[(&str, &[(&str, u32)])] = &[
     ),
 ];
 
-/// The number whose bits an object spells out; none where it has a field that the layout does not know.
+/// The packed number of an object's fields; `None` if it has a field that the layout does not have.
 fn packed(fields: &serde_json::Value, layout: &[(&str, u32)]) -> Option<i64> {
     let fields = fields.as_object().filter(|fields| !fields.is_empty())?;
     if fields.keys().any(|key| !layout.iter().any(|(name, _)| name == key)) {

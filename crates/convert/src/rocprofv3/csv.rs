@@ -9,28 +9,28 @@ use super::cells::{self, Cell, Columns, Row};
 use super::words;
 use files::OutputFile;
 
-/// Whose columns the files have.
+/// Which tool's columns to write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ColumnSet {
     /// rocprofv3 of ROCm 7.0.
     #[default]
     Rocprofv3,
-    /// rocprofv3 of ROCm 6.2: fewer columns, agents as bare numbers.
+    /// rocprofv3 of ROCm 6.2: fewer columns, agents as plain numbers.
     Older,
     /// `rocpd convert -f csv`: the recording's guid first.
     Rocpd,
 }
 
-/// How a set is written.
+/// How to write a set.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Whose columns.
+    /// Which tool's columns.
     pub columns: ColumnSet,
     /// How agents are numbered.
     pub agents: AgentIndex,
 }
 
-/// How an agent is named.
+/// How to name an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AgentIndex {
     /// `Agent 4`: by its number among all agents of the machine.
@@ -86,7 +86,7 @@ pub fn header(stem: &str, columns: ColumnSet) -> Option<String> {
         // Neither the older set nor rocpd's has sizes or a guid here.
         ("scratch_memory_trace", _) => return Some(SCRATCH.into()),
         ("counter_collection", Older) => OLDER_COUNTER.into(),
-        // rocpd's header says `Pid` where the cells hold the guid.
+        // rocpd's header says `Pid`, but the cells hold the guid.
         ("counter_collection", Rocpd) => return Some(format!("Pid,{COUNTER}")),
         ("counter_collection", Rocprofv3) => COUNTER.into(),
         ("agent_info", _) => AGENT.into(),
@@ -96,7 +96,7 @@ pub fn header(stem: &str, columns: ColumnSet) -> Option<String> {
     Some(if columns == Rocpd { format!("Guid,{plain}") } else { plain })
 }
 
-/// Stems of all files that a set can have.
+/// Stems of all files that a set may have.
 pub fn stems() -> impl Iterator<Item = &'static str> {
     const OTHERS: [&str; 6] = [
         "kernel_trace",
@@ -109,14 +109,14 @@ pub fn stems() -> impl Iterator<Item = &'static str> {
     OTHERS.into_iter().chain(words::DOMAINS.iter().map(|domain| domain.stem))
 }
 
-/// The file of a set with that stem.
+/// The file of a set with this stem.
 pub fn path(prefix: &Path, stem: &str) -> PathBuf {
     let name = prefix.file_name().unwrap_or_default().to_string_lossy();
     prefix.with_file_name(format!("{name}_{stem}.csv"))
 }
 
-/// Writes the set `PREFIX_<stem>.csv`; gives each file's path and size. Files without rows are not written.
-/// The set appears whole, or not at all.
+/// Writes the set `PREFIX_<stem>.csv`; returns each file's path and size. Files without rows are not written.
+/// Writes all files or none.
 pub fn write(trace: &Trace, prefix: &Path, options: &Options) -> io::Result<Vec<(PathBuf, u64)>> {
     let set = Set { trace, prefix, columns: options.columns, agents: options.agents };
     let files = set.files()?;
@@ -125,7 +125,7 @@ pub fn write(trace: &Trace, prefix: &Path, options: &Options) -> io::Result<Vec<
     Ok(written)
 }
 
-/// What a trace has and the files cannot hold, a line each.
+/// What the trace has but the files cannot hold, one line each.
 pub fn left_out(trace: &Trace) -> Vec<String> {
     let marks = trace.samples.kind.iter().filter(|kind| trace.strings.get(**kind).starts_with("MARKER_"));
     let sizes = trace.memory_copies.bytes.iter().filter(|bytes| bytes.get().is_some());
@@ -141,7 +141,7 @@ pub fn left_out(trace: &Trace) -> Vec<String> {
     counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect()
 }
 
-/// A file whose bytes are written and which has no name yet.
+/// A file whose bytes are written but which is not renamed yet.
 struct Pending {
     output: OutputFile,
     path: PathBuf,
@@ -154,7 +154,7 @@ struct Set<'a> {
     agents: AgentIndex,
 }
 
-/// Flushed when it holds this much.
+/// Size at which it is flushed.
 const BUFFER: usize = 1 << 20;
 
 impl<'a> Set<'a> {
@@ -189,7 +189,7 @@ impl<'a> Set<'a> {
         Ok(files)
     }
 
-    /// Marks of a moment, which rocpd lists among the markers.
+    /// Instant markers, which rocpd lists among the markers.
     fn marks(&self) -> Vec<usize> {
         let (samples, strings) = (&self.trace.samples, &self.trace.strings);
         let is_mark = |i: &usize| {
@@ -200,13 +200,14 @@ impl<'a> Set<'a> {
 
     fn open(&self, stem: &str) -> io::Result<(Pending, Vec<u8>, String)> {
         let mut header = header(stem, self.columns).unwrap_or_default();
-        // Only runs with graphs have these, so that other files stay as scripts know them.
+        // Only runs with graphs have these, so that other files stay as scripts expect.
         let graphs = !self.trace.graph_nodes.is_empty() && self.columns != ColumnSet::Older;
         if graphs && matches!(stem, "kernel_trace" | "memory_copy_trace") {
             header.push_str(GRAPH);
         }
         let mut buffer = Vec::with_capacity(BUFFER + (1 << 14));
-        // rocprofv3 quotes every name and escapes no quotes; readers tell by the header that these files do.
+        // rocprofv3 quotes every name and escapes no quotes; the header shows readers that these files escape
+        // them.
         if self.columns == ColumnSet::Rocpd {
             buffer.extend_from_slice(header.as_bytes());
         } else {
@@ -238,7 +239,7 @@ impl<'a> Set<'a> {
         self.file(stem, (columns, rows.map(|i| self.row(i))), (columns, std::iter::empty()))
     }
 
-    /// A file of the rows of one table, then of another.
+    /// A file with the rows of one table, then of another.
     fn file(
         &self,
         stem: &str,

@@ -36,10 +36,10 @@ const KERNEL_DISPATCH: usize = 11;
 const SCRATCH_MEMORY: usize = 12;
 const MEMORY_ALLOCATION: usize = 13;
 
-/// rocprofiler's number of a completed dispatch.
+/// rocprofiler's number for a completed dispatch.
 const DISPATCH_COMPLETE: i64 = 2;
 
-/// Writes a trace as one result file; gives its size.
+/// Writes a trace as one result file; returns its size.
 pub fn write(trace: &Trace, target: &Path) -> io::Result<u64> {
     let mut file = OutputFile::create(target)?;
     let mut json = Json { out: Vec::with_capacity(BUFFER + (1 << 16)), file: &mut file };
@@ -57,7 +57,7 @@ pub fn write(trace: &Trace, target: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// Flushed when it holds this much.
+/// Size at which it is flushed.
 const BUFFER: usize = 1 << 20;
 
 struct Json<'a> {
@@ -125,7 +125,7 @@ impl Json<'_> {
     }
 }
 
-/// Operations of each kind, numbered as they are met.
+/// Operations of each kind, numbered in order of appearance.
 #[derive(Default)]
 struct Operations {
     kinds: Vec<String>,
@@ -160,12 +160,12 @@ impl Operations {
     }
 }
 
-/// Everything of one process.
+/// All records of one process.
 struct ProcessRecords<'a> {
     trace: &'a Trace,
     process: ProcessId,
     operations: Operations,
-    /// Number of each kernel name: the symbol's own, or one made up for sources without symbols.
+    /// Number of each kernel name: the symbol's own, or a generated one for sources without symbols.
     kernel_ids: Map<StrId, i64>,
     next_kernel: i64,
 }
@@ -373,7 +373,7 @@ impl<'a> ProcessRecords<'a> {
         })
     }
 
-    /// Size, kind, operation, thread, correlation and times, which all records begin with.
+    /// Size, kind, operation, thread, correlation and times: the beginning of all records.
     #[allow(clippy::too_many_arguments)]
     fn begin(
         &self,
@@ -520,7 +520,7 @@ impl<'a> ProcessRecords<'a> {
         Ok(())
     }
 
-    /// Counter values, all of a dispatch in one record.
+    /// Counter values: one record per dispatch.
     fn counter_records(&self, json: &mut Json<'_>) -> io::Result<()> {
         let counters = &self.trace.counters;
         let mut values: Vec<(usize, CounterId, f64)> = (0..counters.len())
@@ -558,7 +558,7 @@ impl<'a> ProcessRecords<'a> {
     }
 }
 
-/// A handle that names an agent within the file; zero names none.
+/// A handle for an agent within the file; zero means none.
 fn agent_handle(agent: usize) -> i64 {
     agent as i64 + 1
 }

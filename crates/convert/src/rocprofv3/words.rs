@@ -1,6 +1,6 @@
-//! rocprofiler's words for what a trace holds.
+//! rocprofiler's names for what a trace holds.
 
-/// Domains of host calls: stem of the CSV file, key in the JSON, how categories begin.
+/// Domains of host calls: stem of the CSV file, key in the JSON, prefixes of categories.
 pub(super) const DOMAINS: [Domain; 6] = [
     Domain { stem: "hip_api_trace", key: "hip_api", starts: &["HIP_", "cuda_runtime", "cuda_driver"] },
     Domain { stem: "hsa_api_trace", key: "hsa_api", starts: &["HSA_"] },
@@ -24,7 +24,7 @@ pub(super) fn domain(category: &str) -> usize {
     DOMAINS.iter().position(fits).unwrap_or(DOMAINS.len() - 1)
 }
 
-/// The category as rocprofv3 would call it.
+/// rocprofv3's name for the category.
 pub(super) fn kind(category: &str) -> &str {
     const KINDS: [(&str, &str); 4] = [
         ("cuda_runtime", "HIP_RUNTIME_API_EXT"),
@@ -61,7 +61,7 @@ const ALLOCATIONS: [(&str, &str, &str); 7] = [
     ("RECLAIM", "SCRATCH", "SCRATCH_MEMORY_ASYNC_RECLAIM"),
 ];
 
-/// The operation of an allocation; its own words when rocprofiler has none.
+/// The operation of an allocation; its own kind if rocprofiler has none.
 pub(super) fn allocation<'a>(kind: &'a str, level: &str) -> &'a str {
     let known = ALLOCATIONS.iter().find(|(k, l, _)| *k == kind && (*l == level || level.is_empty()));
     known.map_or(kind, |(_, _, operation)| operation)

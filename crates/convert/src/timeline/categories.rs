@@ -1,6 +1,6 @@
-//! Categories of host calls in the words of AMD's own timelines.
+//! Categories of host calls, with the names of AMD's own timelines.
 
-/// Categories as AMD's own Perfetto and OTF2 output has them, by how the source's begin.
+/// Categories in AMD's own Perfetto and OTF2 output, by the prefix of the source's.
 const CATEGORIES: [(&str, &str); 8] = [
     ("HIP_", "hip_api"),
     ("HSA_", "hsa_api"),
@@ -12,7 +12,7 @@ const CATEGORIES: [(&str, &str); 8] = [
     ("", "none"),
 ];
 
-/// The category as AMD's tools name it; the source's own name where AMD's tools have none.
+/// The category in AMD's tools; the source's own name if they have none.
 pub(crate) fn category_name(own: &str) -> &str {
     let fits = |begins: &str| if begins.is_empty() { own.is_empty() } else { own.starts_with(begins) };
     CATEGORIES.iter().find(|(begins, _)| fits(begins)).map_or(own, |(_, name)| name)

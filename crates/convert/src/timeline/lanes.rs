@@ -1,4 +1,4 @@
-//! Lanes: each row has a place; slices that would cross there get lanes beside it, their times untouched.
+//! Lanes: each row has a place; slices that would cross there get additional lanes, with unchanged times.
 
 use trace::{AgentId, AgentKind, Map, MemoryCopy, ProcessId, QueueId, StreamId, Table, ThreadId, Trace};
 
@@ -11,11 +11,11 @@ pub(crate) enum LaneKey {
     Stream(ProcessId, AgentId, StreamId),
     /// A queue of a GPU.
     Queue(ProcessId, AgentId, QueueId),
-    /// Copies of a GPU of which neither stream nor queue is known.
+    /// Copies of a GPU without a known stream or queue.
     Copies(ProcessId, AgentId),
     /// Allocations and frees on a device.
     Allocations(ProcessId, AgentId),
-    /// Waits that are no host call.
+    /// Waits that are not host calls.
     Waits(ProcessId, StreamId),
 }
 
@@ -32,7 +32,7 @@ impl LaneKey {
         }
     }
 
-    /// The device, when it is on one.
+    /// The device, if it is on one.
     pub fn agent(self) -> Option<AgentId> {
         match self {
             LaneKey::Stream(_, agent, _)
@@ -56,17 +56,17 @@ pub(crate) struct Lane {
     pub number: usize,
     /// The lane's place.
     pub place: LaneKey,
-    /// 0 for the place itself, then its lanes for slices that would cross.
+    /// 0 for the place itself, then its additional lanes for slices that would cross.
     pub beside: usize,
 }
 
-/// A lane with the ends of the slices that are open on it, the innermost last.
+/// A lane with the ends of its open slices, the innermost last.
 struct Open {
     number: usize,
     ends: Vec<i64>,
 }
 
-/// The lanes of a trace as far as rows were placed.
+/// The lanes of the rows placed so far.
 pub(crate) struct Lanes<'a> {
     trace: &'a Trace,
     by_queue: bool,
@@ -76,12 +76,12 @@ pub(crate) struct Lanes<'a> {
 }
 
 impl<'a> Lanes<'a> {
-    /// No lanes yet. With `by_queue` GPU work is on its queue, without it on its stream, where that is known.
+    /// No lanes yet. `by_queue` puts GPU work on its queue, otherwise on its stream, if known.
     pub fn new(trace: &'a Trace, by_queue: bool) -> Self {
         Self { trace, by_queue, places: Map::default(), open: Vec::new(), count: 0 }
     }
 
-    /// The lane for a slice. Slices come by start, the longest first.
+    /// The lane for a slice. Slices must come ordered by start, the longest first.
     pub fn take(&mut self, place: LaneKey, start: i64, end: i64) -> Lane {
         let fresh = self.open.len() as u32;
         let slot = *self.places.entry(place).or_insert(fresh) as usize;
@@ -103,7 +103,7 @@ impl<'a> Lanes<'a> {
         Lane { number: self.count - 1, place, beside: lanes.len() - 1 }
     }
 
-    /// Where a row belongs; nothing for a row that is on no lane.
+    /// The place of a row; `None` for a row without a lane.
     pub fn place(&self, table: Table, row: usize) -> Option<LaneKey> {
         let trace = self.trace;
         Some(match table {
@@ -125,7 +125,7 @@ impl<'a> Lanes<'a> {
                 LaneKey::Allocations(rows.process[row], rows.agent[row])
             }
             Table::Syncs => {
-                // Calls that synchronise are among the regions already.
+                // Synchronising calls are already among the regions.
                 if is_call(trace, row) {
                     return None;
                 }
@@ -154,7 +154,7 @@ pub(crate) fn is_call(trace: &Trace, sync: usize) -> bool {
     ["hip", "cuda", "cu"].iter().any(|api| kind.starts_with(api))
 }
 
-/// The GPU that a copy is shown on: where it goes to, unless that is a host.
+/// The GPU that a copy is shown on: its destination, unless that is a host.
 pub(crate) fn gpu_of(trace: &Trace, copy: &MemoryCopy) -> AgentId {
     let is_gpu = |agent: AgentId| agent.get().is_some_and(|a| trace.agents[a].kind != AgentKind::Cpu);
     if is_gpu(copy.dst) { copy.dst } else { copy.src }

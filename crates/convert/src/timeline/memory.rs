@@ -2,13 +2,13 @@
 
 use trace::{AgentId, Map, ProcessId, Trace};
 
-/// What is allocated at the moment.
+/// Current allocations.
 #[derive(Default)]
 pub(crate) struct InUse {
     /// (device, bytes) of each live block, by (process, address).
     blocks: Map<(ProcessId, i64), (AgentId, i64)>,
     totals: Map<(ProcessId, AgentId), i64>,
-    /// Frees of blocks that were not seen being allocated.
+    /// Frees of blocks whose allocation was not recorded.
     pub unmatched: u64,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct Level {
 }
 
 impl InUse {
-    /// What row `row` of `memory_allocations` leaves in use; nothing when it does not say.
+    /// Memory in use after row `row` of `memory_allocations`; `None` if unknown.
     pub fn after(&mut self, trace: &Trace, row: usize) -> Option<Level> {
         let rows = &trace.memory_allocations;
         let (process, agent) = (rows.process[row], rows.agent[row]);
@@ -31,7 +31,7 @@ impl InUse {
         let size = rows.bytes[row].get();
         let freed = trace.strings.get(rows.kind[row]).contains("FREE") || size.is_some_and(|size| size < 0);
         let (agent, change) = if freed {
-            // A free often names neither device nor size: the block does.
+            // A free often has neither device nor size: they come from the block.
             let block = address.and_then(|address| self.blocks.remove(&(process, address)));
             match (block, size.filter(|size| *size != 0)) {
                 (Some((agent, bytes)), _) => (agent, -bytes),

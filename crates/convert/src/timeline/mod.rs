@@ -1,4 +1,4 @@
-//! What timeline formats share: all rows in the order of time, each on a lane where slices never cross.
+//! Shared by timeline formats: all rows in time order, each on a lane where slices never cross.
 
 mod categories;
 mod lanes;

@@ -1,4 +1,4 @@
-//! Names of processes, threads, devices and lanes as users of AMD's tools know them.
+//! Names of processes, threads, devices and lanes, as in AMD's tools.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::{Lane, LaneKey};
 /// Names from a trace's facts.
 pub(crate) struct Names<'a> {
     trace: &'a Trace,
-    /// What tells each process from those of other recordings.
+    /// Distinguishes each process from those of other recordings.
     labels: Vec<String>,
     /// The number of each thread among those of its process.
     thread_numbers: Vec<usize>,
@@ -29,10 +29,10 @@ impl<'a> Names<'a> {
         Self { trace, labels: trace.process_labels(), thread_numbers }
     }
 
-    /// The program's file name, `python` of `/usr/bin/python train.py`.
+    /// The program's file name: `python` for `/usr/bin/python train.py`.
     fn program(&self, process: ProcessId) -> &'a str {
         let command = process.get().map_or("", |p| self.trace.strings.get(self.trace.processes[p].command));
-        // Variables may stand before it, secrets among them.
+        // Variables may precede it, including secrets.
         let word = command.split_whitespace().find(|word| !word.contains('=')).unwrap_or("");
         Path::new(word).file_name().and_then(|name| name.to_str()).unwrap_or(word)
     }
@@ -77,7 +77,7 @@ impl<'a> Names<'a> {
         format!("{kind}{index}{product}{absolute}")
     }
 
-    /// What else is known of a device: `gfx942, 304 compute units, 206158430208 bytes`.
+    /// Other facts about a device: `gfx942, 304 compute units, 206158430208 bytes`.
     pub fn agent_facts(&self, agent: AgentId) -> String {
         let Some(about) = agent.get().map(|a| &self.trace.agents[a]) else { return String::new() };
         let counted = |number: Option<i64>, of: &str| number.map(|number| format!("{number} {of}"));
@@ -89,7 +89,7 @@ impl<'a> Names<'a> {
         facts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
-    /// A lane; its device and process have tracks of their own.
+    /// A lane; its device and process have separate tracks.
     pub fn lane(&self, lane: &Lane) -> String {
         let strings = &self.trace.strings;
         let given = |name, id: i64, what: &str| match strings.get(name) {

@@ -2,19 +2,19 @@
 
 use std::ops::Range;
 
-/// A place in a sorted list that stays where the last look-up ended.
+/// A position in a sorted list that stays where the last look-up ended.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Near {
     at: usize,
 }
 
 impl Near {
-    /// Starts at a place.
+    /// Starts at a position.
     pub fn at(place: usize) -> Self {
         Self { at: place }
     }
 
-    /// The entries with that key among `len` entries sorted by `key_of`.
+    /// The entries with this key among `len` entries sorted by `key_of`.
     #[inline]
     pub fn range<K: Ord>(&mut self, len: usize, key_of: impl Fn(usize) -> K, key: K) -> Range<usize> {
         while self.at > 0 && key_of(self.at - 1) >= key {

@@ -10,7 +10,7 @@ struct Cursor<'a> {
     start: &'a [i64],
     end: &'a [i64],
     next: usize,
-    /// Rows of one start, the next one last.
+    /// Rows with the same start, the next one last.
     run: Vec<usize>,
 }
 
@@ -33,7 +33,7 @@ impl Cursor<'_> {
     }
 }
 
-/// Every row that has a time, in order; of equal times host rows come first.
+/// Every row with a time, in order; at equal times host rows come first.
 pub(crate) struct InTimeOrder<'a> {
     cursors: [Cursor<'a>; 6],
     heads: [Option<(i64, Reverse<i64>)>; 6],

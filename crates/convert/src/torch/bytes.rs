@@ -21,7 +21,7 @@ pub(crate) fn micros(out: &mut Vec<u8>, ns: i64) {
     out.extend_from_slice(&[b'.', digit(rest / 100), digit(rest / 10), digit(rest)]);
 }
 
-/// Appends a number; what JSON cannot say (NaN, infinities) becomes `null`.
+/// Appends a number; values that JSON does not support (NaN, infinities) become `null`.
 pub(crate) fn float(out: &mut Vec<u8>, value: f64) {
     use std::io::Write;
     if !value.is_finite() {
@@ -101,13 +101,13 @@ impl Text {
         out.extend_from_slice(self.names.get(id, |arena| string(arena, strings.get(id))));
     }
 
-    /// Appends an argument's value: as it is when it is JSON, as a string otherwise.
+    /// Appends an argument's value: unchanged if it is JSON, otherwise as a string.
     #[inline]
     pub(crate) fn value(&mut self, out: &mut Vec<u8>, strings: &Strings, id: StrId) {
         let json = self.values.get(id, |arena| {
             let text = strings.get(id);
             match serde_json::from_str::<serde::de::IgnoredAny>(text) {
-                // A line break inside would be legal, but one event is easier to read on its own lines.
+                // A line break inside would be legal, but one event per line is easier to read.
                 Ok(_) => arena.extend_from_slice(text.trim().as_bytes()),
                 Err(_) => string(arena, text),
             }

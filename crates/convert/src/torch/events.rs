@@ -29,7 +29,7 @@ const CATEGORIES: [(&str, &str); 7] = [
     ("", category::CPU_OP),
 ];
 
-/// (name of the direction in rocprofiler's or Kineto's words, Kineto's `kind`).
+/// (direction in rocprofiler's or Kineto's words, Kineto's `kind`).
 const DIRECTIONS: [(&str, &str); 7] = [
     ("HOST_TO_DEVICE", "HtoD"),
     ("DEVICE_TO_HOST", "DtoH"),
@@ -40,23 +40,23 @@ const DIRECTIONS: [(&str, &str); 7] = [
     ("DtoD", "DtoD"),
 ];
 
-/// torch's number of the HIP device type.
+/// torch's number for the HIP device type.
 const DEVICE_TYPE_HIP: i64 = 6;
 
-/// Numbers that go on from block to block.
+/// Numbers that continue from block to block.
 #[derive(Default)]
 pub(super) struct Numbering {
     event_index: i64,
     /// Bytes in use per agent.
     allocated: Map<u32, i64>,
     sizes: Map<i64, i64>,
-    /// Added to correlation ids of each process, so that ids of several recordings stay apart.
+    /// Added to the correlation ids of each process, so that ids of several recordings do not collide.
     offsets: Vec<i64>,
     flow: i64,
 }
 
 impl Numbering {
-    /// Several recordings in one file get ranges of ids of their own; one keeps its ids.
+    /// Several recordings in one file get separate ranges of ids; a single one keeps its ids.
     pub(super) fn prepare(&mut self, trace: &Trace) {
         if self.offsets.len() == trace.processes.len() {
             return;
@@ -119,7 +119,7 @@ impl<'a> ArgCursor<'a> {
         Self { args, at: args.owner.partition_point(|owner| *owner < first) }
     }
 
-    /// Numbers of the arguments of the next row.
+    /// Indices of the arguments of the next row.
     fn of(&mut self, owner: RowRef) -> std::ops::Range<usize> {
         let from = self.at;
         while self.at < self.args.len() && self.args.owner[self.at] == owner {
@@ -162,7 +162,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Arguments kept from the source, but for those that are columns of the row and already written.
+    /// Arguments kept from the source, except those that are columns of the row and already written.
     fn rest(
         &mut self,
         text: &mut Text,
@@ -191,7 +191,7 @@ impl<'a> Object<'a> {
     }
 }
 
-/// Where an event is drawn and when.
+/// The track and time span of an event.
 struct TrackSpan {
     pid: i64,
     tid: i64,
@@ -230,7 +230,7 @@ fn tid_of(trace: &Trace, thread: ThreadId, process: ProcessId) -> i64 {
     thread.get().map_or_else(|| pid_of(trace, process), |t| trace.threads[t].tid)
 }
 
-/// The node of a graph that a row was.
+/// Writes the graph node that a row ran as.
 fn graph_node(object: &mut Object<'_>, trace: &Trace, row: RowRef) {
     if let Some(node) = trace.graph_nodes.of(row) {
         object.int(key::GRAPH_ID, node.exec);
@@ -268,7 +268,7 @@ fn triple(out: &mut Vec<u8>, values: [u32; 3]) {
 impl<W: Write> Writer<W> {
     /// Names of processes, threads, devices and streams.
     pub(super) fn names(&mut self, trace: &Trace) -> io::Result<()> {
-        // Several processes are told apart by their recordings, or by their ranks.
+        // Several processes are distinguished by their recordings, or by their ranks.
         let several = trace.processes.len() > 1;
         let labels = trace.process_labels();
         let label_of = |id: ProcessId| id.get().map_or("", |id| labels[id].as_str());
@@ -314,8 +314,8 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Streams on which a GPU does something, by the GPU's number. A trace may declare any number of GPUs and streams: all
-    /// pairs would be far more.
+    /// Streams with work, by GPU number. A trace may declare any number of GPUs and streams: all pairs would
+    /// be far more.
     fn streams_by_gpu(&self, trace: &Trace) -> BTreeMap<i64, BTreeSet<i64>> {
         let mut streams: BTreeMap<i64, BTreeSet<i64>> = BTreeMap::new();
         let mut add = |agent, stream, queue| {
@@ -335,7 +335,7 @@ impl<W: Write> Writer<W> {
         streams
     }
 
-    /// Where rows come in blocks after the names: all streams of each GPU's process, unless that is out of proportion.
+    /// If rows come in blocks after the names: all streams of each GPU's process, unless there are too many.
     fn declared_streams(&self, trace: &Trace, streams: &mut BTreeMap<i64, BTreeSet<i64>>) {
         const MOST: usize = 4096;
         let gpus = trace.agents.iter().filter(|agent| agent.kind == trace::AgentKind::Gpu).count();
@@ -585,7 +585,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Allocations and frees as Kineto's `[memory]` instants, with what is in use after each.
+    /// Allocations and frees as Kineto's `[memory]` instants, with the memory in use after each.
     pub(super) fn allocations(&mut self, trace: &Trace) -> io::Result<()> {
         let (rows, strings) = (&trace.memory_allocations, &trace.strings);
         for i in 0..rows.len() {
@@ -631,7 +631,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Synchronisations that are no host call; calls are among the regions already.
+    /// Synchronisations that are not host calls; calls are already among the regions.
     pub(super) fn syncs(&mut self, trace: &Trace) -> io::Result<()> {
         let (syncs, strings) = (&trace.syncs, &trace.strings);
         for i in 0..syncs.len() {

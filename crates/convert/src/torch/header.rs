@@ -18,7 +18,7 @@ pub(super) fn properties(out: &mut Vec<u8>, trace: &Trace) {
         Some(devices) => property(out, "deviceProperties", trace.strings.get(devices.value)),
         None => device_properties(out, trace),
     }
-    // Times are written as they are in the trace, so they count from zero.
+    // Times are written as in the trace, so they count from zero.
     property(out, "baseTimeNanoseconds", "0");
     let mut written: Vec<&str> = Vec::new();
     for fact in &trace.metadata {
@@ -72,7 +72,7 @@ fn device_properties(out: &mut Vec<u8>, trace: &Trace) {
     out.extend_from_slice(b"\n  ],\n");
 }
 
-/// HIP's (major, minor) of `gfx942`: all digits but the last two, and the one before the last.
+/// HIP's (major, minor) for `gfx942`: all digits except the last two, and the second to last.
 fn compute_capability(gfx: &str) -> Option<(i64, i64)> {
     let version = gfx.strip_prefix("gfx")?;
     let split = version.len().checked_sub(2)?;

@@ -1,5 +1,6 @@
-//! The process number of each row. Viewers merge processes with equal numbers, but ranks of a job share them: GPUs count
-//! from 0 on every node, pids in every container. The first keeps its number, the others get free ones.
+//! The process number of each row. Viewers merge processes with equal numbers, but ranks of a job share them:
+//! GPUs count from 0 on every node, pids in every container. The first one keeps its number, the others get
+//! free ones.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +30,7 @@ impl Lanes {
         };
         let processes =
             trace.processes.iter().map(|process| number(process.pid, &mut used, &mut free)).collect();
-        // A process has a number of its own for each GPU it sees.
+        // A process has a separate number for each GPU that it uses.
         let mut used: BTreeSet<i64> = BTreeSet::new();
         let mut known: Map<(ProcessId, i64), i64> = Map::default();
         let agents = (0..trace.agents.len())
@@ -41,7 +42,7 @@ impl Lanes {
         Self { processes, agents }
     }
 
-    /// Whether these are the numbers of a trace with as many processes and agents.
+    /// Whether these numbers fit a trace with this many processes and agents.
     pub(super) fn fit(&self, trace: &Trace) -> bool {
         (self.processes.len(), self.agents.len()) == (trace.processes.len(), trace.agents.len())
     }
@@ -51,7 +52,7 @@ impl Lanes {
         process.get().and_then(|p| self.processes.get(p)).copied().unwrap_or(0)
     }
 
-    /// Number of the GPU on whose lane an annotation lies: its thread is called `GPU 0 stream 7`.
+    /// Number of the GPU whose lane an annotation is on: its thread is called `GPU 0 stream 7`.
     pub(super) fn annotated(&self, trace: &Trace, thread: ThreadId, process: ProcessId) -> i64 {
         let name = thread.get().map_or("", |thread| trace.strings.get(trace.threads[thread].name));
         let device = name.strip_prefix("GPU ").and_then(|rest| rest.split(' ').next()?.parse().ok());

@@ -22,10 +22,10 @@ use bytes::Text;
 use events::Numbering;
 use lanes::Lanes;
 
-/// How a trace is written.
+/// How to write a trace.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Compress with gzip, as `gzip -1` would.
+    /// Compress with gzip at the level of `gzip -1`.
     pub gzip: bool,
     /// Write LDS and registers of kernels, which Kineto on ROCm does not.
     pub registers: bool,
@@ -41,7 +41,7 @@ impl Default for Options {
     }
 }
 
-/// Writes a trace into a file that is whole or not there at all; gives its size.
+/// Writes a trace to a file, atomically; returns its size.
 pub fn write(trace: &Trace, target: &Path, options: &Options) -> io::Result<u64> {
     let mut file = FileWriter::create(target, options.clone())?;
     file.begin(trace)?;
@@ -49,7 +49,7 @@ pub fn write(trace: &Trace, target: &Path, options: &Options) -> io::Result<u64>
     file.finish()
 }
 
-/// What a trace has and the JSON does not hold, a line each.
+/// What the trace has but the JSON cannot hold, one line each.
 pub fn left_out(trace: &Trace) -> Vec<String> {
     let counters = trace.counters.len();
     let line = format!("left out {counters} values of hardware counters; pftrace can hold them");
@@ -65,7 +65,7 @@ pub enum FileWriter {
 }
 
 impl FileWriter {
-    /// Opens a file; it appears under its name when `finish` succeeds.
+    /// Opens a file; it appears under its name once `finish` succeeds.
     pub fn create(target: &Path, options: Options) -> io::Result<Self> {
         let file = OutputFile::create(target)?;
         Ok(if options.gzip {
@@ -100,7 +100,7 @@ impl FileWriter {
         }
     }
 
-    /// Closes the JSON and gives the file its name; returns its size on disk.
+    /// Closes the JSON and renames the file; returns its size on disk.
     pub fn finish(self) -> io::Result<u64> {
         let mut file = match self {
             Self::Plain(writer) => writer.finish()?,
@@ -114,7 +114,7 @@ impl FileWriter {
     }
 }
 
-/// Flushed when it holds this much.
+/// Size at which it is flushed.
 const BUFFER: usize = 1 << 20;
 
 /// Writes blocks of a trace as events of one JSON document.
@@ -165,7 +165,7 @@ impl<W: Write> Writer<W> {
         self.flushed + self.buffer.len() as u64
     }
 
-    /// Closes the JSON and gives back what was written to.
+    /// Closes the JSON and returns the output.
     pub fn finish(mut self) -> io::Result<W> {
         self.buffer.extend_from_slice(b"\n  ],\n  \"displayTimeUnit\": \"ms\"\n}\n");
         self.out.write_all(&self.buffer)?;

@@ -1,4 +1,4 @@
-//! What the tests of writers share: a trace with a bit of everything, and real traces where they are.
+//! Shared by the tests of writers: a trace with a bit of everything, and real traces if they are here.
 
 #![allow(dead_code)]
 
@@ -9,11 +9,11 @@ use trace::{
     OptI64, Process, Queue, Region, RowRef, Sample, Source, Stream, Thread, Trace,
 };
 
-/// A large time, as clocks since boot give them: floats of microseconds could not hold it.
+/// A large time, as from clocks that count from boot: microseconds in floats could not represent it.
 pub const EPOCH: i64 = 63_855_948_165_371;
 
-/// Two recordings of one pid: nested calls, kernels that overlap on a stream, copies, allocations, a monitor,
-/// counters of two instances, arguments and a marker with quotes in its name.
+/// Two recordings with one pid: nested calls, overlapping kernels on a stream, copies, allocations, a
+/// monitor, counters with two instances, arguments and a marker with quotes in its name.
 pub fn example() -> Trace {
     let mut t = Trace::default();
     for (rank, guid) in ["0000ddb5-8903-7903-b269-cd8d3745bb8a", "0000ddb5-8903-7903-b269-cd8d3745bb8b"]
@@ -100,7 +100,7 @@ pub fn example() -> Trace {
                     ..region
                 });
             }
-            // Every fourth kernel still runs when the next one starts.
+            // Every fourth kernel is still running when the next one starts.
             let long = if i % 4 == 0 { 1600 } else { 700 };
             let kernel = t.kernels.len();
             t.kernels.push(Kernel {
@@ -166,7 +166,7 @@ pub fn example() -> Trace {
     t
 }
 
-/// The trace files among the shared data, where it is; says so where not.
+/// The trace files in the shared data; prints a message if they are not here.
 pub fn shared_traces() -> Vec<PathBuf> {
     let Some(folder) = testing::data("traces") else { return Vec::new() };
     let entries = std::fs::read_dir(folder).expect("a folder of traces");
@@ -183,12 +183,12 @@ pub fn read(path: &Path) -> Trace {
     read.unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Whether a program is here; says so when not.
+/// Whether a program is here; prints a message if not.
 pub fn has(program: &'static str) -> bool {
     testing::tool(&[program]).is_some()
 }
 
-/// A slice as every timeline format must show it.
+/// A slice, as every timeline format must show it.
 pub type Slice = (String, i64, i64);
 
 /// Kernels, copies, allocations and regions of a trace as (name, start, end), sorted.

@@ -1,6 +1,6 @@
-//! What differs between versions of rocpd. Readers, queries and merges ask here; nothing else knows a version.
+//! Differences between versions of rocpd, for readers, queries and merges. No other code knows versions.
 //!
-//! Columns decide, not the number: a database says where a value is by the columns that it has.
+//! Columns decide, not the number: a database's columns show where a value is.
 
 use super::table;
 
@@ -15,7 +15,7 @@ pub struct Version {
     pub patch: u32,
 }
 
-/// The newest version of each line that we know.
+/// The newest supported version of each line.
 const NEWEST: [Version; 2] =
     [Version { major: 3, minor: 0, patch: 5 }, Version { major: 4, minor: 1, patch: u32::MAX }];
 
@@ -27,17 +27,17 @@ impl Version {
         Some(Self { major, minor: parts.next().unwrap_or(Some(0))?, patch: parts.next().unwrap_or(Some(0))? })
     }
 
-    /// Whether all of its tables are known. Of others, those are read that are.
+    /// Whether all of its tables are known. From other versions only known tables are read.
     pub fn is_known(self) -> bool {
         let newest = NEWEST.iter().find(|newest| newest.major == self.major);
         newest.is_some_and(|newest| self <= *newest)
     }
 }
 
-/// The newest version that is known, in words.
+/// The newest supported version, in words.
 const NEWEST_KNOWN: &str = "4.1";
 
-/// What to say of a database that tells this version; nothing where all of it is known.
+/// The warning for a database with this version; `None` if it is fully supported.
 pub fn doubt(told: &str) -> Option<String> {
     let known = told.trim().is_empty() || Version::parse(told).is_some_and(Version::is_known);
     (!known).then(|| {
@@ -51,7 +51,7 @@ pub fn doubt(told: &str) -> Option<String> {
 /// A value of another table, found by its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Elsewhere {
-    /// Own column with the id.
+    /// Column with the id.
     pub key: &'static str,
     /// The other table.
     pub table: &'static str,
@@ -59,14 +59,14 @@ pub struct Elsewhere {
     pub value: &'static str,
 }
 
-/// Where a column of schema 3 is.
+/// Where a column of schema 3 is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnSource {
     /// In the table itself.
     Own,
     /// In another table.
     Elsewhere(Elsewhere),
-    /// Nowhere: read as blank.
+    /// Nowhere: read as empty.
     Nowhere,
 }
 
@@ -78,7 +78,7 @@ const fn timestamp(key: &'static str) -> Elsewhere {
     Elsewhere { key, table: table::TIMESTAMP, value: "value" }
 }
 
-/// Columns of schema 3 that schema 4 has elsewhere.
+/// Columns of schema 3 that are elsewhere in schema 4.
 const MOVED: [(&str, Elsewhere); 9] = [
     ("nid", track("nid")),
     ("pid", track("pid")),
@@ -103,7 +103,7 @@ pub fn place(table: &str, column: &str, has: &dyn Fn(&str, &str) -> bool) -> Col
     }
 }
 
-/// The table that names categories of events, and its column: schema 4.1 has one for them.
+/// The table and column with the categories of events: schema 4.1 has a separate table.
 pub fn categories(has: &dyn Fn(&str, &str) -> bool) -> (&'static str, &'static str) {
     if has(table::INFO_CATEGORY, "name") { (table::INFO_CATEGORY, "name") } else { (table::STRING, "string") }
 }

@@ -1,4 +1,4 @@
-//! What of a process's environment may be kept: it holds whatever its user had set, passwords and tokens included.
+//! Which parts of a process's environment may be kept: it may hold the user's passwords and tokens.
 
 use std::sync::LazyLock;
 
@@ -20,16 +20,16 @@ static KEPT: LazyLock<Kept> = LazyLock::new(|| {
     crate::tables::built_in(include_str!("environment.toml")).expect("environment.toml is well formed")
 });
 
-/// Who reads what is kept.
+/// Who can read what is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readers {
-    /// Who recorded it.
+    /// The person who recorded it.
     Owner,
     /// Anyone: the file is made to be shared.
     Anyone,
 }
 
-/// A variable as it may be kept; none when it changes no result. `also` are names that are kept besides.
+/// A variable in the form that may be kept; `None` if it affects no result. `also` lists more names to keep.
 pub fn redact_environment(name: &str, value: &str, readers: Readers, also: &[&str]) -> Option<String> {
     let known = |names: &[String]| names.iter().any(|known| known == name);
     let kept = also.contains(&name)
@@ -43,7 +43,7 @@ pub fn redact_environment(name: &str, value: &str, readers: Readers, also: &[&st
     Some(if secret { REDACTED.to_string() } else { redact_text(value).into_owned() })
 }
 
-/// Names of variables that hold secrets, but for those in `allowed`.
+/// Names of variables that hold secrets, except those in `allowed`.
 pub fn secret_variables(
     variables: impl IntoIterator<Item = (String, String)>,
     allowed: &[String],

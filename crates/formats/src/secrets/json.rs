@@ -1,12 +1,12 @@
-//! Secrets in documents, however deep they stand.
+//! Secrets in documents, at any depth.
 
 use serde_json::{Map, Value as Json};
 
 use super::table::table;
 use super::text::{count_redacted, redact_words};
 
-/// A document without its secrets, and the dotted names of the places where they stood. What a name calls a secret goes
-/// with its name; in other texts only the secret goes.
+/// A document without its secrets, and the dotted names of the places where they were. If the name marks a
+/// secret the whole value is removed; in other texts only the secret.
 pub fn redact_json(value: &Json) -> (Json, Vec<String>) {
     let mut places = Vec::new();
     (redacted(value, "", &mut places), places)
@@ -40,7 +40,7 @@ fn redacted_object(object: &Map<String, Json>, at: &str, places: &mut Vec<String
     kept
 }
 
-/// Nothing to hide: a switch, a number that is no password.
+/// Nothing to hide: a switch, or a number that is not a password.
 fn is_harmless(name: &str, value: &Json) -> bool {
     match value {
         Json::Bool(_) => true,
@@ -60,7 +60,7 @@ fn redacted_list(list: &[Json], at: &str, places: &mut Vec<String>) -> Vec<Json>
 }
 
 fn redacted_string(text: &str, at: &str, places: &mut Vec<String>) -> String {
-    // A document in a string.
+    // A document inside a string.
     if text.trim_start().starts_with(['{', '['])
         && let Ok(inner @ (Json::Object(_) | Json::Array(_))) = serde_json::from_str::<Json>(text)
     {

@@ -1,6 +1,6 @@
-//! Secrets in command lines, environments and documents: found by one table, `secrets.toml`, and left out by every writer.
+//! Secrets in command lines, environments and documents: found by `secrets.toml`, omitted by every writer.
 //!
-//! What stands in a secret's place is [`REDACTED`]. Text without secrets is given back as it was, byte for byte.
+//! [`REDACTED`] takes the place of a secret. Text without secrets is returned unchanged, byte for byte.
 
 mod environment;
 mod json;
@@ -11,5 +11,5 @@ pub use environment::{Readers, redact_environment, secret_variables};
 pub use json::redact_json;
 pub use text::{count_redacted, prepare, redact_text, redact_words};
 
-/// What stands where a secret stood.
+/// Replaces a secret.
 pub const REDACTED: &str = "[redacted]";

@@ -1,4 +1,4 @@
-//! The table of secrets, as it stands in `secrets.toml`.
+//! The table of secrets from `secrets.toml`.
 
 use std::sync::LazyLock;
 
@@ -43,14 +43,14 @@ pub(super) struct Program {
     pub apart: bool,
 }
 
-/// What is looked for.
+/// What to look for.
 pub(super) struct Table {
     file: File,
-    /// Shapes of secrets; the first group is what goes.
+    /// Patterns of secrets; the first group is removed.
     pub shapes: Vec<Regex>,
 }
 
-/// The only one.
+/// The only instance.
 pub(super) fn table() -> &'static Table {
     static TABLE: LazyLock<Table> = LazyLock::new(|| {
         let file: File =
@@ -63,7 +63,7 @@ pub(super) fn table() -> &'static Table {
 }
 
 impl Table {
-    /// Whether a value under this name is a secret.
+    /// Whether the value of this name is a secret.
     pub fn is_secret_name(&self, name: &str) -> bool {
         let words = words_of(name);
         let names = &self.file.names;
@@ -80,13 +80,13 @@ impl Table {
         !ordinary && (names.last_words.contains(last) || several)
     }
 
-    /// Whether a variable's value is a secret: there also `OPENAI_KEY_2` is one.
+    /// Whether a variable's value is a secret: `OPENAI_KEY_2` also counts here.
     pub fn is_secret_variable(&self, name: &str) -> bool {
         let last_words = &self.file.names.last_words;
         self.is_secret_name(name) || words_of(name).iter().any(|word| last_words.contains(word))
     }
 
-    /// Whether a value hides nothing: a switch, or a number where a password would not be one.
+    /// Whether a value hides nothing: a switch, or a number under a name that is not a password's.
     pub fn is_harmless(&self, name: &str, value: &str) -> bool {
         let lower = value.to_ascii_lowercase();
         let number = value.parse::<f64>().is_ok() && value.len() < 10;
@@ -105,7 +105,7 @@ impl Table {
     }
 }
 
-/// The words of a name in lower case: at `_`, `-`, `.` and where a capital follows a small letter.
+/// The words of a name in lower case: split at `_`, `-`, `.` and before a capital after a lower-case letter.
 fn words_of(name: &str) -> Vec<String> {
     let mut words: Vec<String> = vec![String::new()];
     let mut small = false;

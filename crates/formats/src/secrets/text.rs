@@ -1,4 +1,4 @@
-//! Secrets in text: command lines, headers, lists of `name=value`, JSON that stands in a string.
+//! Secrets in text: command lines, headers, lists of `name=value`, JSON inside a string.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -14,7 +14,7 @@ pub fn redact_text(text: &str) -> Cow<'_, str> {
     count_redacted(text).0
 }
 
-/// A command line in words without its secrets.
+/// A command line, given as words, without its secrets.
 pub fn redact_words(words: &[String]) -> Vec<String> {
     let mut redacted: Vec<String> = Vec::with_capacity(words.len());
     let mut secret_follows = false;
@@ -39,8 +39,8 @@ pub fn redact_words(words: &[String]) -> Vec<String> {
     redacted
 }
 
-/// Whether a word is an option of one of the programs before it: the option with which its value is joined, and whether
-/// the value is the next word.
+/// Whether a word is an option of one of the programs before it: the option that its value is attached to,
+/// and whether the value is the next word.
 fn program_option<'w>(before: &[String], word: &'w str) -> (Option<&'w str>, bool) {
     let mut options = before.iter().flat_map(|program| table().options_of(program));
     let found = options.find(|one| {
@@ -54,10 +54,10 @@ fn program_option<'w>(before: &[String], word: &'w str) -> (Option<&'w str>, boo
     }
 }
 
-/// Looks at a text that often: what was taken out may have hidden something.
+/// How often a text is searched: a removed secret may have hidden another.
 const MOST_LOOKS: usize = 4;
 
-/// A text without its secrets, and how many those were.
+/// A text without its secrets, and how many there were.
 pub fn count_redacted(text: &str) -> (Cow<'_, str>, usize) {
     let (mut redacted, mut count) = (Cow::Borrowed(text), 0);
     for _ in 0..MOST_LOOKS {
@@ -115,7 +115,7 @@ static SCHEME: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?i:bearer|basic|digest|token|negotiate|apikey)[ \t]+").expect("a fixed expression")
 });
 
-/// Values that stand after the name of a secret.
+/// Finds values that follow the name of a secret.
 fn named_values(text: &str, found: &mut Vec<Range<usize>>) {
     let mut at = 0;
     while let Some(hit) = NAMED.captures_at(text, at) {
@@ -123,7 +123,7 @@ fn named_values(text: &str, found: &mut Vec<Range<usize>>) {
         let name = hit.get(2).map_or("", |name| name.as_str());
         let is_option = hit.get(1).is_some_and(|dashes| !dashes.is_empty());
         let assigned = hit.get(4).is_some();
-        // The next name may begin in what separates this one from its value.
+        // The next name may begin inside the separator of this name and value.
         at = hit.get(2).map_or(whole.end, |name| name.end()).max(at + 1);
         if !(assigned || is_option) || !table().is_secret_name(name) {
             continue;
@@ -139,7 +139,7 @@ fn named_values(text: &str, found: &mut Vec<Range<usize>>) {
     }
 }
 
-/// The value that begins here: up to its closing quote, or to the end of the word.
+/// The value that starts here: up to its closing quote, or to the end of the word.
 fn value_at(text: &str, start: usize, is_header: bool) -> Range<usize> {
     let rest = &text[start..];
     let slashes = rest.len() - rest.trim_start_matches('\\').len();
@@ -166,7 +166,7 @@ fn value_at(text: &str, start: usize, is_header: bool) -> Range<usize> {
     start..start + value.len()
 }
 
-/// Where a quote ends: at the same quote, unless a backslash more stands before it.
+/// Where a quote ends: at the same quote, unless one more backslash precedes it.
 fn closing_quote(text: &str, closing: &str) -> Option<usize> {
     let mut from = 0;
     while let Some(found) = text[from..].find(closing) {

@@ -6,10 +6,10 @@ use std::io::Read;
 const PLAIN: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
 const COMPRESSED: &[u8] = b"CCOB";
 
-/// A compressed bundle may claim any size; none of this is real beyond here.
+/// A compressed bundle may claim any size; no real one is larger than this.
 const MAX_UNCOMPRESSED: u64 = 4 << 30;
 
-/// Compilers' output shrinks to a tenth or so. What would grow by more than this was made to fill memory.
+/// Compiler output shrinks to about a tenth. Anything that grows by more than this was made to fill memory.
 const MAX_RATIO: u64 = 200;
 /// A small bundle may be mostly zeros.
 const ALWAYS_ALLOWED: u64 = 16 << 20;
@@ -18,7 +18,7 @@ const ALWAYS_ALLOWED: u64 = 16 << 20;
 pub(super) struct BundleEntry<'a> {
     /// The architecture with its features.
     pub target: String,
-    /// The code object, or whatever it is.
+    /// The code object, or other contents.
     pub bytes: Cow<'a, [u8]>,
 }
 
@@ -27,7 +27,7 @@ pub(super) fn starts_bundle(bytes: &[u8]) -> bool {
     bytes.starts_with(PLAIN) || bytes.starts_with(COMPRESSED)
 }
 
-/// The GPU parts of the bundle that begins here; what cannot be read is said.
+/// The GPU parts of the bundle that begins here; unreadable ones are errors.
 pub(super) fn parts(bytes: &[u8]) -> Vec<Result<BundleEntry<'_>, String>> {
     if bytes.starts_with(PLAIN) {
         return plain(bytes, Cow::Borrowed);
@@ -48,14 +48,14 @@ fn owned(part: BundleEntry<'_>) -> BundleEntry<'static> {
     BundleEntry { target: part.target, bytes: Cow::Owned(part.bytes.into_owned()) }
 }
 
-/// Every bundle in a section of a program: one per translation unit, each on a page of its own.
+/// Every bundle in a section of a program: one per translation unit, each starting on a new page.
 pub(super) fn find_all(section: &[u8]) -> Vec<&[u8]> {
     let mut found = Vec::new();
     let mut rest = section;
     while let Some(at) = next(rest) {
         let bundle = &rest[at..];
         let length = length(bundle).unwrap_or(COMPRESSED.len()).clamp(COMPRESSED.len(), bundle.len());
-        // Where the length is not known the bundle is given all that follows.
+        // If the length is unknown the bundle gets everything that follows.
         found.push(if length > COMPRESSED.len() { &bundle[..length] } else { bundle });
         rest = &bundle[length..];
     }
@@ -68,7 +68,7 @@ fn next(bytes: &[u8]) -> Option<usize> {
     finders.iter().filter_map(|finder| finder.find(bytes)).min()
 }
 
-/// Bytes of the bundle that begins here, if it says.
+/// Length of the bundle that begins here, if recorded.
 fn length(bundle: &[u8]) -> Option<usize> {
     if bundle.starts_with(PLAIN) {
         let entries = entries(bundle).into_iter().filter_map(Result::ok);
@@ -85,7 +85,7 @@ struct Entry<'a> {
     id: &'a str,
 }
 
-/// The table of a plain bundle; it ends with a problem where it cannot be read on.
+/// The table of a plain bundle; ends with an error at the first unreadable entry.
 fn entries(bytes: &[u8]) -> Vec<Result<Entry<'_>, String>> {
     let mut entries = Vec::new();
     let mut at = PLAIN.len();
@@ -170,7 +170,7 @@ fn uncompressed(bytes: &[u8]) -> Result<Vec<u8>, String> {
     let most = (data.len() as u64).saturating_mul(MAX_RATIO).clamp(ALWAYS_ALLOWED, MAX_UNCOMPRESSED);
     if header.uncompressed > most {
         return Err(format!(
-            "a compressed bundle of {} bytes that says it holds {}: out of proportion",
+            "a compressed bundle of {} bytes claims {} bytes of content: not plausible",
             data.len(),
             header.uncompressed
         ));
@@ -207,7 +207,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// A compressed bundle of version 3 that says how much it holds.
+    /// A compressed bundle of version 3, with the size that it claims.
     fn bundle(says: u64, data: &[u8]) -> Vec<u8> {
         let mut bytes = b"CCOB".to_vec();
         bytes.extend([3, 0, 1, 0]);
@@ -221,11 +221,11 @@ mod tests {
     #[test]
     fn g9_a_small_compressed_bundle_took_gigabytes_of_memory() {
         let zeros = zstd::encode_all(std::io::repeat(0).take(64 << 20), 1).unwrap();
-        // It holds more than it says: nothing beyond that is unpacked.
+        // It holds more than it claims: nothing beyond that is unpacked.
         let short = uncompressed(&bundle(1 << 20, &zeros));
         assert!(short.is_ok_and(|whole| whole.len() == 1 << 20));
         let refused = uncompressed(&bundle(4 << 30, &zeros)).unwrap_err();
-        assert!(refused.contains("out of proportion"), "{refused}");
+        assert!(refused.contains("not plausible"), "{refused}");
         let plain = zstd::encode_all(&b"code"[..], 1).unwrap();
         assert_eq!(uncompressed(&bundle(4, &plain)).unwrap(), b"code");
     }

@@ -3,7 +3,7 @@
 /// Bytes of a descriptor.
 pub(super) const SIZE: usize = 64;
 
-/// What a descriptor says, in the hardware's units.
+/// The fields of a descriptor, in the hardware's units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Descriptor {
     pub lds_bytes: u32,
@@ -51,7 +51,7 @@ impl Descriptor {
         (self.accum_offset + 1) * 4
     }
 
-    /// Scalar registers as allocated on chips where they are counted.
+    /// Scalar registers as allocated, on chips that count them.
     pub fn scalar_registers(&self) -> u32 {
         (self.granulated_sgpr / 2 + 1) * 16
     }
@@ -61,7 +61,7 @@ impl Descriptor {
         if self.wave32 { 32 } else { 64 }
     }
 
-    /// Whether a workgroup stays within one compute unit, on chips where it may spread over two.
+    /// Whether a workgroup stays within one compute unit, on chips where it can use two.
     pub fn cu_mode(&self) -> bool {
         !self.wgp_mode
     }

@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 type Header = FileHeader64<LittleEndian>;
 
-/// The note that carries the compiler's metadata.
+/// The note with the compiler's metadata.
 const NOTE_METADATA: u32 = 32;
-/// Its predecessor of code objects of version 2.
+/// Its predecessor in code objects of version 2.
 const NOTE_METADATA_V2: u32 = 10;
 
 /// An ELF file.
@@ -79,11 +79,11 @@ pub(super) fn kernels(
     kernels
 }
 
-/// On chips with one register file the compiler gives the total: takes the accumulation registers off.
+/// On chips with one register file the compiler gives the total: subtracts the accumulation registers.
 fn split_registers(kernel: &mut CodeObjectKernel, arch: Option<&Arch>, descriptor: Option<Descriptor>) {
     if arch.is_some_and(|arch| arch.facts.vgpr.file == RegisterFile::Unified) {
         if kernel.agpr == 0 {
-            // Metadata before the count was there: the descriptor says where accumulation registers start.
+            // Older metadata without the count: the descriptor says where accumulation registers start.
             let starts = descriptor.map_or(kernel.vgpr, |descriptor| descriptor.accumulation_starts());
             kernel.agpr = kernel.vgpr.saturating_sub(starts);
         }
@@ -97,7 +97,7 @@ fn described(symbol: &str, descriptor: &Descriptor, target: &str) -> CodeObjectK
     let both_sizes = arch.is_some_and(|arch| arch.facts.wave_sizes.len() > 1);
     let wave_size = if both_sizes { descriptor.wave_size() } else { arch.map_or(0, Arch::wave_size) };
     let unified = arch.is_some_and(|arch| arch.facts.vgpr.file == RegisterFile::Unified);
-    // The unit in which the count is written, which on RDNA is finer than the unit of allocation.
+    // The unit in which the count is stored, which on RDNA is finer than the allocation unit.
     let granule = if unified || wave_size == 32 { 8 } else { 4 };
     let (vgpr, agpr) = descriptor.registers(unified, granule);
     let counts_scalars = arch.is_some_and(|arch| !arch.facts.sgpr.waves.is_empty());
@@ -117,7 +117,7 @@ fn described(symbol: &str, descriptor: &Descriptor, target: &str) -> CodeObjectK
     }
 }
 
-/// The metadata documents in the notes of segments, or of sections where no segment has any.
+/// The metadata documents in the notes of segments, or of sections if no segment has any.
 fn notes<'a>(file: &ElfFile64<'a, LittleEndian>, problems: &mut Vec<String>) -> Vec<&'a [u8]> {
     let bytes = file.data();
     let mut found = Documents::default();

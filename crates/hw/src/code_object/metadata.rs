@@ -3,10 +3,10 @@
 use super::msgpack::{Broken, Cursor};
 use super::{Argument, CodeObjectKernel};
 
-/// What the metadata says.
+/// The parsed metadata.
 #[derive(Default)]
 pub(super) struct Metadata {
-    /// The target, absent before version 4.
+    /// The target; `None` before version 4.
     pub target: Option<String>,
     /// The kernels with the name of their descriptor; vector registers are still the compiler's total.
     pub kernels: Vec<(String, CodeObjectKernel)>,
@@ -14,7 +14,7 @@ pub(super) struct Metadata {
     pub cut_short: bool,
 }
 
-/// Reads a document; what was read before a mistake is kept.
+/// Reads a document; everything before an error is kept.
 pub(super) fn read(document: &[u8]) -> Metadata {
     let mut metadata = Metadata::default();
     metadata.cut_short = walk(&mut Cursor::new(document), &mut metadata).is_err();
@@ -73,7 +73,7 @@ fn kernel(cursor: &mut Cursor<'_>) -> Result<(String, CodeObjectKernel), Broken>
     Ok((symbol, kernel))
 }
 
-/// Three sizes; other lengths are passed over.
+/// Three sizes; other lengths are skipped.
 fn sizes(cursor: &mut Cursor<'_>) -> Result<Option<[u32; 3]>, Broken> {
     let mut sizes = Vec::new();
     for _ in 0..cursor.array()? {

@@ -1,7 +1,7 @@
-//! Code objects: the kernels in an ELF file for AMD GPUs and what they use, also inside offload bundles, compressed
-//! ones, archives, and the executables and libraries that carry them.
+//! Code objects: the kernels in an ELF file for AMD GPUs and their resources, also inside offload bundles
+//! (even compressed), archives, and the executables and libraries that contain them.
 //!
-//! Everything is bounds-checked: any bytes give kernels, problems or an error, never a panic.
+//! Everything is bounds-checked: any input gives kernels, problems or an error, never a panic.
 
 mod bundle;
 mod descriptor;
@@ -12,7 +12,7 @@ mod msgpack;
 use crate::arch::{self, Arch};
 use crate::occupancy::KernelResources;
 
-/// A kernel as the compiler left it.
+/// A compiled kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CodeObjectKernel {
     /// The name, mangled as in the source language.
@@ -25,11 +25,11 @@ pub struct CodeObjectKernel {
     pub agpr: u32,
     /// Scalar registers per wave.
     pub sgpr: u32,
-    /// Vector registers spilled to scratch, where the compiler says.
+    /// Vector registers spilled to scratch, if the compiler recorded it.
     pub vgpr_spills: Option<u32>,
-    /// Scalar registers spilled, where the compiler says.
+    /// Scalar registers spilled, if the compiler recorded it.
     pub sgpr_spills: Option<u32>,
-    /// LDS per workgroup that is known at compile time.
+    /// LDS per workgroup that is fixed at compile time.
     pub lds_bytes: u32,
     /// Scratch per lane.
     pub scratch_bytes: u32,
@@ -37,7 +37,7 @@ pub struct CodeObjectKernel {
     pub dynamic_stack: bool,
     /// Bytes of kernel arguments, hidden ones included.
     pub kernarg_bytes: u32,
-    /// Threads per workgroup that the kernel was compiled for at most.
+    /// Most threads per workgroup that the kernel was compiled for.
     pub max_workgroup: Option<u32>,
     /// Threads per workgroup that every launch must have.
     pub required_workgroup: Option<[u32; 3]>,
@@ -47,30 +47,31 @@ pub struct CodeObjectKernel {
     pub cu_mode: bool,
     /// The arguments that the source declares.
     pub arguments: Vec<Argument>,
-    /// True if the compiler's metadata was there; else the numbers are those of the hardware's descriptor, rounded up.
+    /// Whether the compiler's metadata was present; otherwise the numbers are from the hardware's descriptor,
+    /// rounded up.
     pub exact: bool,
 }
 
 /// An argument of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Argument {
-    /// The name, where the compiler kept it.
+    /// The name, if the compiler kept it.
     pub name: String,
-    /// Place in the argument block.
+    /// Offset in the argument block.
     pub offset: u32,
     /// Bytes.
     pub size: u32,
-    /// What it is: `by_value`, `global_buffer`, `dynamic_shared_pointer` and so on.
+    /// Its kind: `by_value`, `global_buffer`, `dynamic_shared_pointer` and so on.
     pub kind: String,
 }
 
 impl CodeObjectKernel {
-    /// The architecture, if it is known.
+    /// The architecture, if known.
     pub fn arch(&self) -> Option<&'static Arch> {
         arch::find(&self.target)
     }
 
-    /// What a launch takes, with these threads per workgroup and this much dynamic LDS.
+    /// Resources of a launch with these threads per workgroup and this much dynamic LDS.
     pub fn resources(&self, workgroup: u32, dynamic_lds: u32) -> KernelResources {
         KernelResources {
             vgpr: self.vgpr,
@@ -83,14 +84,14 @@ impl CodeObjectKernel {
         }
     }
 
-    /// Threads per workgroup as far as the code object tells: required, else the most it was compiled for.
+    /// Threads per workgroup, if the code object has it: required, else the most it was compiled for.
     pub fn workgroup(&self) -> Option<u32> {
         let product = |[x, y, z]: [u32; 3]| x.checked_mul(y)?.checked_mul(z);
         self.required_workgroup.and_then(product).or(self.max_workgroup)
     }
 }
 
-/// What a file holds.
+/// Contents of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contents {
     /// The kernels, in the order of the file; one per kernel and architecture.
@@ -115,12 +116,13 @@ pub enum CodeObjectError {
     Damaged(String),
 }
 
-/// Whether a file that begins like this is GPU code or may carry some: a code object, a program, a bundle, an archive.
+/// Whether a file that begins like this is GPU code or may contain some: a code object, a program, a bundle,
+/// an archive.
 pub fn is_code(head: &[u8]) -> bool {
     head.starts_with(b"\x7fELF") || head.starts_with(b"!<arch>\n") || bundle::starts_bundle(head)
 }
 
-/// Bundles in archives in bundles: no real file goes deeper.
+/// Bundles in archives in bundles: no real file is nested deeper.
 const MAX_DEPTH: usize = 4;
 
 /// The kernels of a file; an error if there are none and something was wrong.
@@ -128,7 +130,7 @@ pub fn read(bytes: &[u8]) -> Result<Vec<CodeObjectKernel>, CodeObjectError> {
     contents(bytes).map(|contents| contents.kernels)
 }
 
-/// The kernels of a file, and what could not be read.
+/// The kernels of a file, and its unreadable parts.
 pub fn contents(bytes: &[u8]) -> Result<Contents, CodeObjectError> {
     let mut contents = Contents::default();
     visit(bytes, None, 0, &mut contents)?;
@@ -141,7 +143,7 @@ pub fn contents(bytes: &[u8]) -> Result<Contents, CodeObjectError> {
     Ok(contents)
 }
 
-/// Reads whatever this is; `target` is what the bundle around it says.
+/// Reads any kind of file; `target` comes from the bundle around it.
 fn visit(
     bytes: &[u8],
     target: Option<&str>,
@@ -169,7 +171,7 @@ fn visit(
     Err(CodeObjectError::NotACodeObject)
 }
 
-/// A part of a larger file: what is wrong with it is a problem of that file, not its end.
+/// A part of a larger file: its errors are problems of that file, and reading continues.
 fn visit_part(bytes: &[u8], target: Option<&str>, depth: usize, into: &mut Contents) {
     match visit(bytes, target, depth + 1, into) {
         Ok(()) | Err(CodeObjectError::NoGpuCode) => {}

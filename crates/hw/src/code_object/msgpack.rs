@@ -12,11 +12,11 @@ pub(super) enum Value<'a> {
     Map(u32),
 }
 
-/// Why a document cannot be read on.
+/// Why the rest of a document cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Broken;
 
-/// A place in a document.
+/// A position in a document.
 pub(super) struct Cursor<'a> {
     rest: &'a [u8],
 }
@@ -46,7 +46,7 @@ impl<'a> Cursor<'a> {
             }
             0xca => self.skipped(4)?,
             0xcb => self.skipped(8)?,
-            // A length that no integer holds is no number we know: wrapping is as good as any answer.
+            // A length that does not fit is not a valid number anyway: wrapping is as good as any answer.
             0xcc..=0xcf => Value::Int(self.unsigned(1 << (tag - 0xcc))? as i64),
             0xd0..=0xd3 => {
                 let width = 1u32 << (tag - 0xd0);
@@ -65,7 +65,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Passes over the next value with all it holds.
+    /// Skips the next value with everything in it.
     pub fn skip(&mut self) -> Result<(), Broken> {
         let mut pending = 1u64;
         while pending > 0 {
@@ -79,12 +79,12 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// The next value as a map: its number of entries, or nothing if it was something else, which is passed over.
+    /// The next value as a map: its number of entries; 0 for anything else, which is skipped.
     pub fn map(&mut self) -> Result<u32, Broken> {
         self.of_kind(|value| if let Value::Map(length) = value { Some(length) } else { None })
     }
 
-    /// The next value as an array: its length, or nothing if it was something else, which is passed over.
+    /// The next value as an array: its length; 0 for anything else, which is skipped.
     pub fn array(&mut self) -> Result<u32, Broken> {
         self.of_kind(|value| if let Value::Array(length) = value { Some(length) } else { None })
     }

@@ -9,10 +9,10 @@ const RAW: &str = include_str!("../../data/counters.tsv");
 const DERIVED: &str = include_str!("../../data/derived_counters.tsv");
 const SLOTS: &str = include_str!("../../data/counter_slots.tsv");
 
-/// A counter that can be asked for.
+/// A counter that can be collected.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Counter {
-    /// The profiler's name of it.
+    /// Its name in the profiler.
     pub name: String,
     /// Raw or derived.
     pub kind: CounterKind,
@@ -22,33 +22,33 @@ pub struct Counter {
     pub needs: Vec<RawNeed>,
 }
 
-/// What a counter is.
+/// Whether a counter is raw or derived.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CounterKind {
     /// An event of a block.
     Raw {
         /// The hardware block.
         block: String,
-        /// The number of the event in the block.
+        /// The event's number in the block.
         event: u32,
     },
     /// A formula over other counters.
     Derived {
         /// The formula in the profiler's own language.
         formula: String,
-        /// True if the profiler does not define it itself and must be given the formula.
+        /// True if the profiler does not define it and must be given the formula.
         extra: bool,
     },
 }
 
-/// A raw counter that has to be collected.
+/// A raw counter that must be collected.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RawNeed {
     /// The raw counter.
     pub counter: String,
     /// Its block.
     pub block: String,
-    /// Whether its level is to be accumulated over time, which takes a second register.
+    /// Whether its level is accumulated over time, which takes a second register.
     pub accumulate: bool,
 }
 
@@ -119,7 +119,7 @@ pub fn slots(arch: &str) -> Option<&'static BTreeMap<&'static str, u32>> {
     SLOTS_OF.get(table_of(arch))
 }
 
-/// The name under which the tables list an architecture.
+/// The name of an architecture in the tables.
 pub(super) fn table_of(name: &str) -> &str {
     arch::find(name).map_or(arch::base_name(name), |arch| arch.facts.counters.as_str())
 }

@@ -10,10 +10,10 @@ pub(super) struct Operand<'a> {
     pub accumulated: bool,
 }
 
-/// The counters and properties that a formula refers to, in order, repeated ones too.
+/// The counters and properties that a formula refers to, in order, including repeated ones.
 pub(super) fn operands(formula: &str) -> Vec<Operand<'_>> {
     let mut found = Vec::new();
-    // For each open parenthesis: the function before it, and which of its arguments we are in.
+    // For each open parenthesis: the function before it, and the current argument.
     let mut calls: Vec<(&str, usize)> = Vec::new();
     let mut rest = formula;
     while let Some(first) = rest.chars().next() {

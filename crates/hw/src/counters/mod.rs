@@ -1,5 +1,5 @@
-//! Performance counters: what each architecture can count, in which block, and what takes the place of
-//! a counter it lacks. The tables are in `data/`.
+//! Performance counters: what each architecture can count, in which block, and what replaces a counter it
+//! lacks. The tables are in `data/`.
 
 mod catalogue;
 mod formula;

@@ -1,4 +1,4 @@
-//! Suggestions for a counter name that is not known: the nearest names of the architecture.
+//! Suggestions for an unknown counter name: the nearest names of the architecture.
 
 use expr::names::edits;
 
@@ -12,7 +12,7 @@ pub fn nearest(arch: &str, name: &str) -> Vec<&'static str> {
     for counter in catalogue.iter() {
         let candidate = counter.name.to_ascii_uppercase();
         let distance = if shares_words(&wanted, &candidate) {
-            // The same words in another order or with one left out read as a slip, however long the names.
+            // The same words in another order or with one left out count as a slip, however long the names.
             edits(&wanted, &candidate).min(2)
         } else {
             edits(&wanted, &candidate)

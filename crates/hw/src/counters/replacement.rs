@@ -5,12 +5,12 @@ use super::find;
 
 const TABLE: &str = include_str!("../../data/counter_replacements.tsv");
 
-/// What takes the place of a counter.
+/// The replacement for a counter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replacement {
-    /// The counters to collect instead; empty if nothing takes its place.
+    /// The counters to collect instead; empty if there is no replacement.
     pub counters: Vec<String>,
-    /// Why, and how to work the value out from them.
+    /// Why, and how to compute the value from them.
     pub why: &'static str,
 }
 
@@ -32,7 +32,7 @@ pub fn replacement(arch: &str, name: &str) -> Option<Replacement> {
     })
 }
 
-/// What the star of a pattern stands for in a name, if the pattern fits; empty without a star.
+/// What the star of a pattern matches in a name, if the pattern fits; empty without a star.
 fn matched<'a>(pattern: &str, name: &'a str) -> Option<&'a str> {
     match pattern.split_once('*') {
         None => (pattern == name).then_some(""),

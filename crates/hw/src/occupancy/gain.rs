@@ -1,17 +1,17 @@
-//! What to change to gain waves: the least reduction of each resource that lets more of them in.
+//! What to change to gain waves: the smallest reduction of each resource that makes room for more.
 
 use super::{KernelResources, Limiter, Occupancy, charged_vgprs, fit};
 use crate::arch::{Arch, RegisterFile};
 use std::fmt;
 
-/// A change that lets more waves in.
+/// A change that makes room for more waves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gain {
     /// The changes to make together: resource, from, to.
     pub changes: Vec<Change>,
-    /// Waves in the compute units after it.
+    /// Waves in the compute units afterwards.
     pub waves: u32,
-    /// Waves per SIMD after it.
+    /// Waves per SIMD afterwards.
     pub waves_per_simd: f64,
 }
 
@@ -20,9 +20,9 @@ pub struct Gain {
 pub struct Change {
     /// Which resource.
     pub resource: Resource,
-    /// What the kernel uses.
+    /// What the kernel uses now.
     pub from: u32,
-    /// What it may use at most.
+    /// The most that it may use.
     pub to: u32,
 }
 
@@ -61,7 +61,7 @@ impl fmt::Display for Gain {
     }
 }
 
-/// The least changes that gain waves: of one resource each, or of all that limit together.
+/// The smallest changes that gain waves: of a single resource, or else of all limiting ones together.
 pub(super) fn gains(arch: &Arch, kernel: &KernelResources, now: &Occupancy) -> Vec<Gain> {
     if now.limited_by == [Limiter::Waves] {
         return Vec::new();
@@ -72,7 +72,7 @@ pub(super) fn gains(arch: &Arch, kernel: &KernelResources, now: &Occupancy) -> V
     if gains.is_empty() {
         gains.extend(together(arch, kernel, now));
     }
-    // The change that takes the smallest share of what the kernel uses is likely the easiest.
+    // The change that takes away the smallest share of the kernel's use is probably the easiest.
     gains.sort_by(|a, b| share(a).total_cmp(&share(b)));
     gains
 }
@@ -81,7 +81,7 @@ fn share(gain: &Gain) -> f64 {
     gain.changes.iter().map(|change| f64::from(change.from - change.to) / f64::from(change.from.max(1))).sum()
 }
 
-/// The smallest reduction of one resource that lets more waves in.
+/// The smallest reduction of one resource that makes room for more waves.
 fn alone(arch: &Arch, kernel: &KernelResources, now: &Occupancy, resource: Resource) -> Option<Gain> {
     let from = used(arch, kernel, resource);
     for to in steps(arch, kernel, now, resource) {
@@ -93,14 +93,14 @@ fn alone(arch: &Arch, kernel: &KernelResources, now: &Occupancy, resource: Resou
     None
 }
 
-/// The smallest reductions of all limiting resources that let one more workgroup in.
+/// The smallest reductions of all limiting resources that make room for one more workgroup.
 fn together(arch: &Arch, kernel: &KernelResources, now: &Occupancy) -> Option<Gain> {
     let limiting: Vec<Resource> = now.limited_by.iter().filter_map(|limiter| resource_of(*limiter)).collect();
     let mut changed = *kernel;
     let mut changes = Vec::new();
     for &resource in &limiting {
         let from = used(arch, kernel, resource);
-        // A resource is eased enough when it no longer is among the limits of this many waves.
+        // A resource is reduced enough once it no longer limits this many waves.
         let limiter = |after: &Occupancy| {
             after.limited_by.iter().any(|limiter| resource_of(*limiter) == Some(resource))
         };
@@ -129,7 +129,7 @@ fn resource_of(limiter: Limiter) -> Option<Resource> {
     }
 }
 
-/// What a kernel uses; of registers the number it is charged for before rounding.
+/// What a kernel uses; for registers the number before rounding.
 fn used(arch: &Arch, kernel: &KernelResources, resource: Resource) -> u32 {
     match resource {
         Resource::Vgpr => charged_vgprs(arch, kernel),
@@ -139,7 +139,7 @@ fn used(arch: &Arch, kernel: &KernelResources, resource: Resource) -> u32 {
     }
 }
 
-/// Smaller amounts at which something can change, largest first.
+/// Smaller amounts that may make a difference, largest first.
 fn steps(arch: &Arch, kernel: &KernelResources, now: &Occupancy, resource: Resource) -> Vec<u32> {
     let below = |granule: u32, most: u32| -> Vec<u32> {
         (1..=most / granule.max(1)).rev().map(|count| count * granule).collect()
@@ -153,7 +153,7 @@ fn steps(arch: &Arch, kernel: &KernelResources, now: &Occupancy, resource: Resou
         }
         Resource::Sgpr => facts.sgpr.waves.iter().rev().map(|step| step.0).collect(),
         Resource::Lds => below(facts.lds.granule, amount.min(facts.lds.bytes * now.cus)),
-        // Another launch geometry is no small change: only halves that keep whole waves.
+        // A different launch geometry is not a small change: only halves that keep whole waves.
         Resource::Workgroup => {
             let halves = std::iter::successors(Some(amount / 2), |threads| Some(threads / 2));
             halves
@@ -171,7 +171,7 @@ fn reduced(arch: &Arch, kernel: &KernelResources, resource: Resource, to: u32) -
             KernelResources { vgpr: kernel.vgpr.min(to), agpr: kernel.agpr.min(to), ..*kernel }
         }
         Resource::Vgpr => {
-            // Taken from the accumulation registers first: what is charged is the sum.
+            // Taken from the accumulation registers first: the sum is what counts.
             let cut = charged_vgprs(arch, kernel).saturating_sub(to);
             let agpr = kernel.agpr.saturating_sub(cut);
             let vgpr = if agpr > 0 { kernel.vgpr } else { kernel.vgpr.min(to) };

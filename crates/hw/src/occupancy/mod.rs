@@ -1,5 +1,5 @@
-//! Theoretical occupancy: how many waves of a kernel a compute unit can hold at once, what limits them, and what
-//! to change to gain one.
+//! Theoretical occupancy: how many waves of a kernel a compute unit can hold at once, what limits them, and
+//! what to change to gain one.
 
 mod gain;
 
@@ -8,7 +8,7 @@ pub use gain::Gain;
 use crate::arch::{Arch, RegisterFile};
 use std::fmt;
 
-/// What one launch of a kernel takes of a compute unit.
+/// Resources that one launch of a kernel takes on a compute unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KernelResources {
     /// Vector registers per lane, without accumulation registers.
@@ -21,9 +21,9 @@ pub struct KernelResources {
     pub lds_bytes: u32,
     /// Threads per workgroup.
     pub workgroup: u32,
-    /// Lanes per wave; the architecture's usual size if absent.
+    /// Lanes per wave; the architecture's usual size if `None`.
     pub wave_size: Option<u32>,
-    /// RDNA: whether a workgroup stays within one compute unit instead of spreading over two.
+    /// RDNA: whether a workgroup stays within one compute unit instead of using two.
     pub cu_mode: bool,
 }
 
@@ -41,7 +41,7 @@ impl Default for KernelResources {
     }
 }
 
-/// What keeps further waves out.
+/// What prevents more waves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Limiter {
     /// Vector and accumulation registers.
@@ -52,14 +52,14 @@ pub enum Limiter {
     Lds,
     /// Barriers, one per workgroup of several waves.
     Barriers,
-    /// The wave slots of the hardware: nothing of the kernel's.
+    /// The wave slots of the hardware, not the kernel.
     Waves,
-    /// The size of the workgroup: another whole one does not fit into the free wave slots.
+    /// The workgroup size: another whole workgroup does not fit into the free wave slots.
     Workgroup,
 }
 
 impl Limiter {
-    /// The word for it in tables.
+    /// Its name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Limiter::Vgpr => "vgpr",
@@ -81,11 +81,11 @@ impl fmt::Display for Limiter {
 /// How many waves fit, and why not more.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Occupancy {
-    /// Lanes per wave that this was worked out for.
+    /// Lanes per wave that were assumed.
     pub wave_size: u32,
     /// Waves of one workgroup.
     pub waves_per_workgroup: u32,
-    /// Compute units that share their waves: 1, or 2 where a workgroup spreads over two.
+    /// Compute units that share their waves: 1, or 2 if a workgroup uses two.
     pub cus: u32,
     /// SIMDs of those compute units.
     pub simds: u32,
@@ -95,17 +95,17 @@ pub struct Occupancy {
     pub waves: u32,
     /// Wave slots of those compute units.
     pub wave_slots: u32,
-    /// What keeps further workgroups out; several at a tie.
+    /// What prevents more workgroups; several at a tie.
     pub limited_by: Vec<Limiter>,
     /// Waves per SIMD that the registers alone allow.
     pub waves_by_vgpr: u32,
     /// Waves per SIMD that the scalar registers alone allow.
     pub waves_by_sgpr: u32,
-    /// Workgroups that the LDS alone allows; absent if the kernel uses none.
+    /// Workgroups that the LDS alone allows; `None` if the kernel uses none.
     pub workgroups_by_lds: Option<u32>,
-    /// Registers per lane that the kernel is charged for, rounded up as the hardware does.
+    /// Registers per lane that are allocated for the kernel, rounded up as the hardware does.
     pub allocated_vgprs: u32,
-    /// LDS per workgroup that the kernel is charged for, rounded up as the hardware does.
+    /// LDS per workgroup that is allocated for the kernel, rounded up as the hardware does.
     pub allocated_lds: u32,
     /// Why the kernel cannot be launched at all.
     pub problem: Option<String>,
@@ -119,7 +119,7 @@ impl Occupancy {
         100.0 * f64::from(self.waves) / f64::from(self.wave_slots.max(1))
     }
 
-    /// Waves per SIMD, exact: a fraction where workgroups do not divide evenly.
+    /// Waves per SIMD, exact: a fraction if workgroups do not divide evenly.
     pub fn waves_per_simd(&self) -> f64 {
         f64::from(self.waves) / f64::from(self.simds.max(1))
     }
@@ -135,14 +135,14 @@ impl Occupancy {
     }
 }
 
-/// Works out the occupancy of a kernel on an architecture.
+/// Computes the occupancy of a kernel on an architecture.
 pub fn theoretical(arch: &Arch, kernel: &KernelResources) -> Occupancy {
     let mut occupancy = fit(arch, kernel);
     occupancy.gains = gain::gains(arch, kernel, &occupancy);
     occupancy
 }
 
-/// The occupancy without advice.
+/// The occupancy without suggestions.
 fn fit(arch: &Arch, kernel: &KernelResources) -> Occupancy {
     let facts = &arch.facts;
     let wave_size =
@@ -179,7 +179,7 @@ fn fit(arch: &Arch, kernel: &KernelResources) -> Occupancy {
     if by_barriers == workgroups {
         limited_by.push(Limiter::Barriers);
     }
-    // Where the hardware is full nothing else matters.
+    // If the hardware is full nothing else matters.
     if limited_by.contains(&Limiter::Waves) {
         limited_by.retain(|&limiter| limiter == Limiter::Waves);
     }
@@ -211,7 +211,7 @@ fn by_vgpr(arch: &Arch, kernel: &KernelResources, wave_size: u32) -> (u32, u32) 
     (allocated, (file.per_simd / allocated).min(arch.facts.max_waves_per_simd))
 }
 
-/// Registers per lane that a wave is charged for, before rounding up to what the hardware gives out.
+/// Registers per lane that a wave needs, before rounding up to the allocation unit.
 fn charged_vgprs(arch: &Arch, kernel: &KernelResources) -> u32 {
     match arch.facts.vgpr.file {
         RegisterFile::Unified if kernel.agpr > 0 => {
@@ -229,7 +229,7 @@ fn by_sgpr(arch: &Arch, sgpr: u32) -> u32 {
     step.map_or(arch.facts.max_waves_per_simd, |&(_, waves)| waves)
 }
 
-/// Which of the limits on waves keeps the next workgroup out.
+/// Which of the limits on waves prevents the next workgroup.
 fn wave_limits(
     arch: &Arch,
     waves: u32,
@@ -241,7 +241,7 @@ fn wave_limits(
     let hardware = arch.facts.max_waves_per_simd;
     let least = by_vgpr.min(by_sgpr).min(hardware);
     if least == hardware {
-        // Slots that no whole workgroup can fill are the workgroup's doing.
+        // If a whole workgroup does not fill the free slots, its size is the limit.
         return vec![if workgroups * waves < simds * hardware { Limiter::Workgroup } else { Limiter::Waves }];
     }
     let mut limits = Vec::new();
@@ -297,7 +297,7 @@ mod tests {
         theoretical(find(arch).unwrap(), &kernel).waves_on_fullest_simd()
     }
 
-    /// (waves, most registers) of the sheet, checked there with the compiler.
+    /// (waves, most registers) from the reference table, which was checked with the compiler.
     fn check_breakpoints(arch: &str, wave_size: u32, points: &[(u32, u32)]) {
         for (at, &(expected, most)) in points.iter().enumerate() {
             let of = |vgpr: u32| {

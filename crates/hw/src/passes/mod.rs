@@ -1,15 +1,15 @@
 //! Splits counters into the fewest passes: a pass holds as many raw counters of a block as the block has
-//! registers, and a derived counter stays whole in one pass.
+//! registers, and a derived counter stays within one pass.
 
 mod pack;
 
 use crate::counters::{self, Counter, RawNeed};
 use std::collections::BTreeMap;
 
-/// Counters worth having in every pass, to normalise passes and to see that they saw the same work.
+/// Counters worth collecting in every pass, to normalise passes and to check that their work was equal.
 const ANCHORS: [&str; 2] = ["GRBM_GUI_ACTIVE", "SQ_WAVES"];
 
-/// The block that stands for "the counter before this one": a pass has one plain accumulator.
+/// The pseudo-block for "the counter before this one": a pass has one plain accumulator.
 const ACCUMULATOR: &str = "accumulator";
 
 /// How counters are collected: one run of the program per pass.
@@ -17,7 +17,7 @@ const ACCUMULATOR: &str = "accumulator";
 pub struct Plan {
     /// The passes.
     pub passes: Vec<Pass>,
-    /// No plan can have fewer passes than this, by the registers of the fullest block.
+    /// No plan can have fewer passes than this, because of the registers of the fullest block.
     pub lower_bound: usize,
     /// Whether no plan with fewer passes exists.
     pub optimal: bool,
@@ -26,9 +26,9 @@ pub struct Plan {
 /// The counters of one pass.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pass {
-    /// The counters to ask for, in the order of the request.
+    /// The counters to collect, in the order of the request.
     pub counters: Vec<String>,
-    /// Counters that were not asked for but fit, see [`Plan::with_anchors`].
+    /// Counters that were not requested but fit, see [`Plan::with_anchors`].
     pub anchors: Vec<String>,
     /// The raw counters that this collects.
     pub raw: Vec<RawNeed>,
@@ -41,7 +41,7 @@ pub struct Pass {
 pub struct SlotUse {
     /// Registers taken.
     pub used: u32,
-    /// Registers that there are.
+    /// Registers of the block.
     pub available: u32,
 }
 
@@ -56,7 +56,7 @@ pub enum PlanError {
     UnknownCounter {
         /// The architecture.
         arch: String,
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// Names that resemble it.
         nearest: Vec<&'static str>,
@@ -66,13 +66,13 @@ pub enum PlanError {
     /// A counter that needs more registers than a pass has.
     #[error("`{name}` needs {needed} counters of block {block}, which has only {available}")]
     TooLarge {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// The block.
         block: String,
         /// Registers needed.
         needed: u32,
-        /// Registers there are.
+        /// Registers of the block.
         available: u32,
     },
 }
@@ -88,7 +88,7 @@ fn suggestion(nearest: &[&str], instead: &Option<counters::Replacement>) -> Stri
 
 /// Splits counters, raw and derived, into the fewest passes on an architecture.
 ///
-/// A counter asked for twice is collected once. Channels of one counter share a register.
+/// A counter requested twice is collected once. Channels of one counter share a register.
 pub fn plan(arch: &str, names: &[&str]) -> Result<Plan, PlanError> {
     let (Some(catalogue), Some(slots)) = (counters::catalogue(arch), counters::slots(arch)) else {
         return Err(PlanError::UnknownArch(arch.to_owned()));
@@ -122,15 +122,16 @@ pub fn plan(arch: &str, names: &[&str]) -> Result<Plan, PlanError> {
     Ok(Plan { passes, lower_bound: packed.lower_bound, optimal: packed.optimal })
 }
 
-/// What must be in one pass together.
+/// Counters that must be in one pass together.
 struct Item {
     /// Indices into the request.
     requests: Vec<usize>,
-    /// Raw counters and stand-ins for hardware that cannot be shared.
+    /// Raw counters, and pseudo-counters for hardware that cannot be shared.
     needs: Vec<RawNeed>,
 }
 
-/// One item per counter, but a plain accumulator goes with each level counter: it adds up the counter before it.
+/// One item per counter, but each level counter includes a plain accumulator, which adds up the counter
+/// before it.
 fn items(wanted: &[(&str, &Counter)]) -> Vec<Item> {
     let is_accumulator = |counter: &Counter| counter.name.starts_with("SQ_ACCUM_PREV");
     let accumulators: Vec<usize> = (0..wanted.len()).filter(|&at| is_accumulator(wanted[at].1)).collect();
@@ -164,7 +165,7 @@ fn items(wanted: &[(&str, &Counter)]) -> Vec<Item> {
 
 fn pass(chosen: &[usize], items: &[Item], wanted: &[(&str, &Counter)], slots: &BTreeMap<&str, u32>) -> Pass {
     let mut pass = Pass::default();
-    // A level counter is followed at once by its accumulator; the rest keeps the order of the request.
+    // A level counter is directly followed by its accumulator; the rest keeps the order of the request.
     let mut order: Vec<usize> = chosen.to_vec();
     order.sort_by_key(|&at| items[at].requests[0]);
     for at in order {
@@ -179,7 +180,7 @@ fn pass(chosen: &[usize], items: &[Item], wanted: &[(&str, &Counter)], slots: &B
 }
 
 impl Pass {
-    /// Adds a raw counter unless it is there.
+    /// Adds a raw counter unless it is already there.
     fn take(&mut self, need: &RawNeed, slots: &BTreeMap<&str, u32>) {
         if !self.raw.contains(need) {
             let available = slots.get(need.block.as_str()).copied().unwrap_or(0);

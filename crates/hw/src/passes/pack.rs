@@ -1,13 +1,13 @@
-//! Packs sets of raw counters into the fewest passes: counters that stand alone need no search, only the sets
-//! of derived counters do.
+//! Packs sets of raw counters into the fewest passes: single counters need no search, only the sets of
+//! derived counters do.
 
 use crate::counters::RawNeed;
 use std::collections::BTreeMap;
 
-/// Steps of search per number of passes tried; beyond it a plan is good but not proven best.
+/// Search steps per number of passes tried; beyond it a plan is good but not proven optimal.
 const SEARCH_STEPS: usize = 200_000;
 
-/// What is to be packed.
+/// What to pack.
 #[derive(Default)]
 pub(super) struct Problem {
     /// Name and registers of each block.
@@ -19,7 +19,7 @@ pub(super) struct Problem {
     items: Vec<Vec<usize>>,
 }
 
-/// How it was packed.
+/// The result of packing.
 pub(super) struct Packed {
     /// The items of each pass.
     pub passes: Vec<Vec<usize>>,
@@ -38,7 +38,7 @@ struct Bin {
 }
 
 impl Problem {
-    /// Adds an item; refused, with block, need and registers, if it fits no pass.
+    /// Adds an item; an error with block, need and registers if it fits into no pass.
     pub fn add(&mut self, needs: &[RawNeed]) -> Result<(), (String, u32, u32)> {
         let mut ids: Vec<usize> = Vec::new();
         for need in needs {
@@ -67,7 +67,7 @@ impl Problem {
     /// Packs all items.
     pub fn solve(&self) -> Packed {
         let lower_bound = self.lower_bound();
-        // Items with one need of one register fill gaps in any order; the others are what must be searched.
+        // Items with one need of one register fill gaps in any order; only the others must be searched.
         let is_single = |item: &usize| {
             self.items[*item].len() <= 1 && self.items[*item].iter().all(|&id| self.needs[id].1 == 1)
         };
@@ -89,7 +89,7 @@ impl Problem {
         unreachable!("every item fits a pass of its own")
     }
 
-    /// Passes that the fullest block needs at least.
+    /// Minimum passes for the fullest block.
     fn lower_bound(&self) -> usize {
         let cost =
             |block| -> u32 { self.needs.iter().filter(|need| need.0 == block).map(|need| need.1).sum() };
@@ -122,7 +122,7 @@ impl Problem {
         Bin { holds: vec![false; self.needs.len()], used: vec![0; self.blocks.len()], items: Vec::new() }
     }
 
-    /// Puts single counters where they are already collected, else into the first pass with a free register.
+    /// Puts single counters into a pass that already collects them, else into the first with a free register.
     fn fill(&self, bins: &mut [Bin], singles: &[usize]) {
         let fresh: Vec<usize> = singles
             .iter()
@@ -139,7 +139,7 @@ impl Problem {
         }
     }
 
-    /// The registers that an item adds to a pass, or nothing if it does not fit.
+    /// The registers that an item adds to a pass; `None` if it does not fit.
     fn added(&self, bin: &Bin, item: usize) -> Option<u32> {
         let mut used = Vec::new();
         let mut added = 0;
@@ -165,7 +165,7 @@ impl Problem {
         bin.items.push(item);
     }
 
-    /// Whether what is not yet collected anywhere can still fit, by block.
+    /// Whether the needs not yet collected can still fit, by block.
     fn can_hold_the_rest(&self, bins: &[Bin]) -> bool {
         let mut missing = vec![0; self.blocks.len()];
         for (id, &(block, cost)) in self.needs.iter().enumerate() {
@@ -189,7 +189,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Places the sets from `at` on; the passes hold them when it succeeds.
+    /// Places the sets from `at` on; on success the passes contain them.
     fn place(&mut self, at: usize) -> bool {
         if self.steps == 0 || !self.problem.can_hold_the_rest(&self.bins) {
             return false;
@@ -201,7 +201,7 @@ impl Search<'_> {
             if let Some(added) = self.problem.added(bin, item) {
                 choices.push((added, at));
             }
-            // Empty passes are alike: one try stands for all.
+            // Empty passes are equal: try only one.
             if bin.items.is_empty() {
                 break;
             }
@@ -214,7 +214,7 @@ impl Search<'_> {
                 return true;
             }
             self.bins[bin] = before;
-            // Where it adds nothing it harms nothing: no other place can be better.
+            // If it adds no registers, no other pass can be better.
             if added == 0 {
                 break;
             }

@@ -39,7 +39,7 @@ pub fn gzip(bytes: &[u8], level: u32) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// As programs do that write as they go: every so often the encoder is flushed.
+/// Like programs that write as they go: the encoder is flushed at intervals.
 pub fn gzip_flushed(bytes: &[u8], every: usize) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::new(6));
     for piece in bytes.chunks(every) {
@@ -49,7 +49,7 @@ pub fn gzip_flushed(bytes: &[u8], every: usize) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Blocks of BGZF: small members that say in their head how long they are.
+/// BGZF blocks: small members with their length in the header.
 pub fn bgzf(bytes: &[u8], block: usize) -> Vec<u8> {
     let mut packed = Vec::new();
     for piece in bytes.chunks(block).chain([&[][..]]) {
@@ -62,7 +62,7 @@ pub fn bgzf(bytes: &[u8], block: usize) -> Vec<u8> {
     packed
 }
 
-/// What a reader gives, and the kind of error at its end.
+/// The bytes from a reader, and the kind of error at its end.
 pub type Read2 = (Vec<u8>, Option<ErrorKind>);
 
 pub fn drain(mut reader: impl Read, at_once: usize) -> Read2 {
@@ -77,7 +77,7 @@ pub fn drain(mut reader: impl Read, at_once: usize) -> Read2 {
     }
 }
 
-/// flate2, asked for one byte at a time: so it loses at most one byte before damage.
+/// flate2, read one byte at a time: so it loses at most one byte before damage.
 pub fn reference(packed: &[u8]) -> Read2 {
     drain(flate2::bufread::MultiGzDecoder::new(packed), 1)
 }
@@ -91,7 +91,7 @@ pub fn parallel(packed: &[u8], threads: usize, range: usize) -> Read2 {
     drain(Parallel::with_ranges(input, threads, range..=range), 50_000)
 }
 
-/// Equal, without printing megabytes when they are not.
+/// Compares without printing megabytes on a difference.
 pub fn assert_same(left: &Read2, right: &Read2, what: &str) {
     let same = left.0.iter().zip(&right.0).take_while(|(a, b)| a == b).count();
     let sizes = (left.0.len(), right.0.len());

@@ -1,4 +1,4 @@
-//! A folder of a decoded thread trace, as its viewer reads it.
+//! A folder of a decoded thread trace, in the layout that its viewer reads.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub(super) fn read(folder: &Path) -> Result<ThreadTrace, Error> {
     Ok(trace)
 }
 
-/// What every wave issued, a file each.
+/// Reads what every wave issued, one file per wave.
 fn waves(trace: &mut ThreadTrace, folder: &Path) -> Result<(), Error> {
     let entries = std::fs::read_dir(folder).map_err(|error| unreadable(folder, &error))?;
     let mut files: Vec<_> =
@@ -60,7 +60,7 @@ fn json(path: &Path) -> Result<Value, Error> {
     serde_json::from_slice(&bytes).map_err(|error| damaged(path, error.to_string()))
 }
 
-/// A file that need not be there; one that is there and cannot be read is said.
+/// Reads a file that may be missing; one that exists but cannot be read is reported.
 fn optional(trace: &mut ThreadTrace, path: &Path) -> Option<Value> {
     if !path.exists() {
         return None;
@@ -79,7 +79,7 @@ fn is_wave(name: &str) -> bool {
     name.starts_with("se") && name.contains("_sm") && name.contains("_wv") && name.ends_with(".json")
 }
 
-/// A whole number that a trace can have.
+/// A whole number in the range that a trace can have.
 fn whole(value: Option<&Value>) -> Option<i64> {
     let value = value?;
     within_reason(value.as_i64().or_else(|| value.as_f64().map(|number| number as i64))?)
@@ -122,7 +122,7 @@ fn code_line(row: &Value) -> Option<CodeLine> {
         isa: row[0].as_str()?.to_string(),
         source: row[3].as_str().unwrap_or_default().to_string(),
         code_object: number(4)?,
-        // An address is only shown.
+        // The address is only displayed.
         address: row[5].as_i64().unwrap_or_default(),
         hits: number(6)?,
         latency: number(7)?,

@@ -1,7 +1,8 @@
 //! Decoded thread traces: the folders `ui_output_agent_A_dispatch_D` and files `stats_ui_output_….csv` of rocprofv3.
 //!
-//! `code.json` lists the code with sums over waves, a file per wave what that wave issued, `occupancy.json` when waves
-//! began and ended. The statistics alone are enough for a mix and hot spots. What cannot be read is counted.
+//! `code.json` lists the code with sums over waves, one file per wave lists what it issued, `occupancy.json`
+//! when waves began and ended. The statistics alone are enough for an instruction mix and hot spots.
+//! Unreadable parts are counted.
 
 mod folder;
 mod stats;
@@ -14,7 +15,7 @@ use crate::Error;
 
 /// The thread traces at a path: a folder of one, a folder of several, or a file of statistics.
 ///
-/// Empty when the path holds none, which is no failure: it may be something else.
+/// Empty if the path holds none, which is not an error: it may be something else.
 pub fn find(path: &Path) -> Vec<PathBuf> {
     if path.is_file() {
         return if stats::is_stats(path) { vec![path.to_path_buf()] } else { Vec::new() };
@@ -36,7 +37,7 @@ pub fn find(path: &Path) -> Vec<PathBuf> {
             }
         }
     }
-    // Statistics of a folder that is there too say the same again.
+    // The statistics of a folder that is also here repeat its contents.
     let names: Vec<String> = found.iter().filter(|p| p.is_dir()).map(|p| name_of(p)).collect();
     found.retain(|path| {
         path.is_dir() || !names.iter().any(|name| name_of(path) == format!("stats_{name}.csv"))
@@ -57,22 +58,22 @@ fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The number behind a word in the name of a folder or file.
+/// The number after a word in the name of a folder or file.
 fn number_in(path: &Path, word: &str) -> Option<i64> {
     let name = name_of(path);
     let digits: String = name.split_once(word)?.1.chars().take_while(char::is_ascii_digit).collect();
     digits.parse().ok()
 }
 
-/// Cycles beyond this are no times of a kernel, and could not be summed: days at any clock.
+/// Values above this many cycles are damage: days at any clock, and their sums would overflow.
 const MOST: i64 = 1 << 48;
 
-/// A number that a trace can have.
+/// A number in the range that a trace can have.
 fn within_reason(number: i64) -> Option<i64> {
     (-MOST..=MOST).contains(&number).then_some(number)
 }
 
-/// Rows that name a kernel instead of an instruction begin so.
+/// Prefix of rows that name a kernel instead of an instruction.
 const MARKER: &str = "; ";
 
 /// Adds a line of code, or the kernel that a marker names.

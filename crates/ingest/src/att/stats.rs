@@ -10,7 +10,7 @@ use crate::Error;
 const COLUMNS: [&str; 8] =
     ["CodeObj", "Vaddr", "Instruction", "Hitcount", "Latency", "Stall", "Idle", "Source"];
 
-/// Whether a file is one, by its first line.
+/// Whether a file is a statistics file, by its first line.
 pub(super) fn is_stats(path: &Path) -> bool {
     if path.extension().is_none_or(|extension| extension != "csv") {
         return false;

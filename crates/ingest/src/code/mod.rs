@@ -1,6 +1,7 @@
 //! Files of other tools about the code of kernels: Omniprobe's memory analysis and Nexus' listings.
 //!
-//! Both are JSON without times, so they are no traces: they are read by themselves and joined to kernels by name and dispatch.
+//! Both are JSON without times, so they are not traces: they are read separately and joined to kernels by
+//! name and dispatch.
 
 mod nexus;
 mod omniprobe;
@@ -28,7 +29,7 @@ pub(crate) fn tool_of(keys: &[String]) -> Option<&'static str> {
 const OMNIPROBE: &str = "Omniprobe's memory analysis";
 const NEXUS: &str = "Nexus' code listing";
 
-/// Files at a path that tell about code: the file itself, or those in a folder.
+/// Files at a path with facts about code: the file itself, or those in a folder.
 pub fn find(path: &Path) -> Vec<PathBuf> {
     if !path.is_dir() {
         return kind_of(path).map(|_| path.to_path_buf()).into_iter().collect();
@@ -54,7 +55,7 @@ pub fn read(path: &Path) -> Result<CodeFacts, Error> {
     Ok(facts)
 }
 
-/// Bytes in which the telling keys stand.
+/// The keys that identify the format are within this many bytes.
 const HEAD_BYTES: u64 = 4096;
 
 fn kind_of(path: &Path) -> Option<&'static str> {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use trace::{CodeFacts, CodeListing};
 
-/// Reads a listing; the file is written anew after every launch, so it is whole or damaged.
+/// Reads a listing; the file is rewritten after every launch, so it is complete or damaged.
 pub(super) fn read(text: &str, facts: &mut CodeFacts) -> Result<(), String> {
     let document: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let kernels = document.get("kernels").and_then(Value::as_object).ok_or("it has no kernels")?;

@@ -1,8 +1,8 @@
-//! Omniprobe: one object per dispatch, one behind the other.
+//! Omniprobe: one object per dispatch, one after another.
 //!
-//! The writer escapes nothing (source text and kernel names have quotes and backslashes of their own), starts every later
-//! dispatch with a comma and may never close the list. So the text is read as it is, and where that fails its lines
-//! (`"key": "text",`, one per line) are escaped first.
+//! The writer escapes nothing (source text and kernel names contain quotes and backslashes), starts every
+//! later dispatch with a comma and may never close the list. So the text is first read unchanged; if that
+//! fails, its lines (`"key": "text",`, one per line) are escaped.
 
 use serde_json::Value;
 use trace::{AccessEffect, CodeFacts, SourceAccess, Status};
@@ -18,7 +18,7 @@ pub(super) fn read(text: &str, facts: &mut CodeFacts) -> Result<(), String> {
         }
     }
     if objects.is_empty() {
-        return Err("no dispatch in it can be read".into());
+        return Err("none of its dispatches can be read".into());
     }
     for object in &objects {
         let lines = object.pointer("/metadata/gpu_info/cache_line_size").and_then(Value::as_u64);
@@ -39,7 +39,7 @@ fn dispatch(analysis: &Value, facts: &mut CodeFacts) {
     let text =
         |value: &Value, place: &str| value.pointer(place).and_then(Value::as_str).unwrap_or("").to_string();
     let kernel = text(analysis, "/kernel_info/name");
-    // Dispatches are numbered from 1; 0 stands where the tool does not know.
+    // Dispatches are numbered from 1; 0 means that the tool does not know.
     let dispatch = analysis.pointer("/kernel_info/dispatch_id").and_then(Value::as_i64).filter(|&id| id > 0);
     for (section, is_cache) in [("/cache_analysis/accesses", true), ("/bank_conflicts/accesses", false)] {
         let accesses = analysis.pointer(section).and_then(Value::as_array);
@@ -73,7 +73,7 @@ fn dispatch(analysis: &Value, facts: &mut CodeFacts) {
     }
 }
 
-/// The objects of a list that may lack its brackets, and how many are no JSON.
+/// The objects of a list that may lack its brackets, and how many are not JSON.
 fn objects(text: &str) -> (Vec<Value>, usize) {
     let (mut found, mut lost) = (Vec::new(), 0);
     let mut rest = text.trim_start_matches(|c: char| c.is_whitespace() || c == '[' || c == ',');

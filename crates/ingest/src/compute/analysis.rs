@@ -1,4 +1,4 @@
-//! The database that `rocprof-compute analyze --output-format db` writes: dispatches, and metrics as it computed them.
+//! The database of `rocprof-compute analyze --output-format db`: dispatches, and the metrics it computed.
 //!
 //! ```text
 //! compute_workload ─► process, sysinfo
@@ -19,7 +19,7 @@ use crate::rocpd::open;
 use crate::sqlite::{Col, Database, Row};
 use crate::{Error, Input, Progress};
 
-/// The schema that we know.
+/// The schema versions that this reader knows.
 const SCHEMA: &str = "2.";
 
 /// Reads an analysis database.
@@ -74,7 +74,7 @@ struct Reader<'a> {
     trace: Trace,
 }
 
-/// What is known of a metric.
+/// A metric's definition.
 #[derive(Clone, Copy)]
 struct Definition {
     workload: i64,
@@ -86,7 +86,7 @@ struct Definition {
 }
 
 impl Reader<'_> {
-    /// The rows of a table, by columns; none where there is no such table.
+    /// The rows of a table, by columns; empty if there is no such table.
     fn rows<const N: usize, T: Send>(
         &mut self,
         table: &str,
@@ -110,9 +110,7 @@ impl Reader<'_> {
             self.trace.add_metadata(self.source, key, value.as_deref().unwrap_or_default());
         }
         if let Some(schema) = values[2].as_ref().filter(|schema| !schema.starts_with(SCHEMA)) {
-            let message = format!(
-                "the database has schema {schema}, and 2 is known: it is read as far as its tables are known"
-            );
+            let message = format!("schema {schema} is not supported (only 2): unknown tables are ignored");
             self.trace.health.report("schema", Status::Warn, None, message);
         }
     }
@@ -138,7 +136,7 @@ impl Reader<'_> {
                 (trace.strings.intern(fact("hostname")), trace.strings.intern(fact("command")));
             let process =
                 trace.add_process(Process { guid, hostname, command, ..Process::new(self.source, 0) });
-            // The facts of several machines would be taken for those of one.
+            // The facts of several machines would look like those of one.
             if self.workloads.is_empty() {
                 for (key, value) in &facts {
                     trace.add_metadata(self.source, &format!("{SYSINFO}{key}"), value);

@@ -1,24 +1,24 @@
-//! What a workload says about its machine: `sysinfo.csv`, and the measured peaks of `roofline.csv`.
+//! What a workload records about its machine: `sysinfo.csv`, and the measured peaks of `roofline.csv`.
 
 use std::path::Path;
 
 use trace::{SourceId, Status, Trace};
 
-/// Keys of machine facts in the trace's metadata start so.
+/// Prefix of machine facts in the trace's metadata.
 pub const SYSINFO: &str = "sysinfo.";
-/// Keys of measured peaks start so, followed by the device's number and a dot.
+/// Prefix of measured peaks, followed by the device's number and a dot.
 pub const ROOFLINE: &str = "roofline.";
 
 /// One fact and its value.
 pub(super) type Fact = (String, String);
 
-/// The machine description, or nothing; says so when it is missing.
+/// The machine description; if it is missing, empty and reported.
 pub(super) fn sysinfo(folder: &Path, trace: &mut Trace, source: SourceId) -> Vec<Fact> {
     let path = folder.join("sysinfo.csv");
     let mut rows = table(&path);
     let Some((header, row)) = rows.as_mut().and_then(|rows| Some((rows.0.clone(), rows.1.first()?.clone())))
     else {
-        let message = format!("`{}` is missing or empty: nothing is known about the GPU", path.display());
+        let message = format!("`{}` is missing or empty, so the GPU is unknown", path.display());
         trace.health.report("sysinfo", Status::Fail, None, message);
         return Vec::new();
     };

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::header::Header;
 use crate::rocprofv3::csv::header::columns;
 
-/// What a file of a workload is, by its name.
+/// The role of a workload's file, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WorkloadFile {
     /// `pmc_perf.csv`: all passes joined.
@@ -16,7 +16,7 @@ pub(super) enum WorkloadFile {
     Level,
     /// `timestamps.csv`: a run without counters.
     Times,
-    /// `results_pmc_perf_3.csv`: one pass before `analyze` joined them.
+    /// `results_pmc_perf_3.csv`: one pass before `analyze` joins them.
     Results,
     /// `ml_api_trace_pmc_perf_3_marker_api_trace.csv`: operators of a pass.
     Operators,
@@ -27,7 +27,7 @@ pub(super) enum WorkloadFile {
 impl WorkloadFile {
     pub fn of(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
-        // Release 3.9 packs tables.
+        // Release 3.9 compresses tables.
         let stem = name.strip_suffix(".gz").unwrap_or(name).strip_suffix(".csv")?;
         match stem {
             "pmc_perf" => Some(WorkloadFile::Joined),
@@ -48,7 +48,7 @@ impl WorkloadFile {
     }
 }
 
-/// How the names of operator files begin: `torch_trace` before release 3.8.
+/// Prefixes of operator files: `torch_trace` before release 3.8.
 const OPERATOR_FILES: [&str; 2] = ["ml_api_trace", "torch_trace"];
 const MARKERS: &str = "_marker_api_trace";
 const LAUNCHES: &str = "_counter_collection";
@@ -78,8 +78,8 @@ pub(super) fn operator_files<'f>(files: &'f [PathBuf], first: &Path) -> Option<O
     pairs().find(same).or_else(|| pairs().next())
 }
 
-/// Whether a file beside a workload's tables repeats them: PC samples, which have their own analysis, and the database
-/// that a pass was made from.
+/// Whether a file next to a workload's tables repeats them: PC samples, which have their own analysis, and
+/// the database that a pass was made from.
 pub(crate) fn repeats_workload(path: &Path) -> bool {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
     let is_samples = name.starts_with("ps_file_")
@@ -107,11 +107,11 @@ pub(crate) fn is_workload_table(path: &Path, line: &[u8]) -> bool {
     if part.is_dispatches() {
         return Header::of(&columns(line)).is_dispatches();
     }
-    // Operators alone are host calls, which rocprofv3's reader knows.
+    // Operator files alone are host calls, which rocprofv3's reader handles.
     workload_of(path).1.iter().any(|file| WorkloadFile::of(file).is_some_and(WorkloadFile::is_dispatches))
 }
 
-/// Whether this first line is that of the legacy rocprof's results: with times, or with counters alone.
+/// Whether this is the header line of the legacy rocprof's results: with times, or with counters only.
 pub(crate) fn is_legacy_table(line: &[u8]) -> bool {
     let names: Vec<String> = columns(line).iter().map(|name| name.to_ascii_lowercase()).collect();
     let has = |wanted: [&str; 3]| wanted.iter().all(|name| names.iter().any(|known| known == name));

@@ -1,4 +1,4 @@
-//! Columns of a counter table: which say what a dispatch is, which are counters, which are neither.
+//! Columns of a counter table: which describe a dispatch, which are counters, which are neither.
 
 use trace::Map;
 
@@ -43,7 +43,7 @@ const FIELDS: &[(Field, &[&str])] = &[
     (Field::Recording, &["guid"]),
 ];
 
-/// Columns that are neither identity that we use nor counters.
+/// Columns that are neither identity nor counters.
 const OTHERS: &[&str] = &[
     "wave_size",
     "fbar",
@@ -71,7 +71,7 @@ pub(super) enum Role {
     Field(Field),
     /// It is the counter with this number.
     Counter(usize),
-    /// It is of no use: a second copy, or an address.
+    /// It is ignored: a second copy, or an address.
     Skip,
 }
 
@@ -85,7 +85,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Tells what the columns of a header line are.
+    /// Finds the role of each column in a header line.
     pub fn of(names: &[String]) -> Self {
         let lower: Map<String, ()> = names.iter().map(|name| (name.to_ascii_lowercase(), ())).collect();
         let mut header = Header::default();
@@ -107,7 +107,7 @@ impl Header {
         header
     }
 
-    /// Whether a column says this.
+    /// Whether there is a column for this field.
     pub fn has(&self, field: Field) -> bool {
         self.roles.contains(&Role::Field(field))
     }
@@ -117,14 +117,14 @@ impl Header {
         self.has(Field::Kernel) && self.has(Field::Gpu) && self.has(Field::Grid)
     }
 
-    /// Whether a row is a dispatch and one counter, instead of a dispatch with all of them.
+    /// Whether a row has a dispatch and one counter, instead of all its counters.
     pub fn is_long(&self) -> bool {
         self.has(Field::CounterName) && self.has(Field::CounterValue)
     }
 }
 
 /// Joining passes leaves numbered copies (`SQ_CYCLES_2`, `Wave_Size_1`); the column without a number is the first.
-/// `SQC_DCACHE_REQ_READ_1` is a counter, for there is no `SQC_DCACHE_REQ_READ`.
+/// `SQC_DCACHE_REQ_READ_1` is a counter, since there is no `SQC_DCACHE_REQ_READ`.
 fn is_copy(name: &str, all: &Map<String, ()>) -> bool {
     let Some((base, number)) = name.rsplit_once('_') else { return false };
     number.bytes().all(|b| b.is_ascii_digit())

@@ -6,7 +6,7 @@ use super::spans::Spans;
 use super::table::{Counter, Dispatch, Table};
 use super::time::Time;
 
-/// Identifies a launch: kernel, work-items, and how many launches of both came before.
+/// Identifies a launch: kernel, work-items, and how many earlier launches have the same two.
 type LaunchKey = (StrId, u64, u32);
 
 fn places(dispatches: &[Dispatch]) -> Vec<LaunchKey> {
@@ -27,7 +27,7 @@ pub(super) fn matches(main: &[Dispatch], other: &[Dispatch]) -> Vec<Option<usize
     places(main).iter().map(|place| rows.get(place).copied()).collect()
 }
 
-/// The columns of a level pass, its values brought to the rows of `main`.
+/// The columns of a level pass, with values matched to the rows of `main`.
 pub(super) fn align(main: &Table, level: &Table, health: &mut Health) -> Vec<Counter> {
     let rows = matches(&main.dispatches, &level.dispatches);
     let matched = rows.iter().flatten().count();
@@ -36,7 +36,7 @@ pub(super) fn align(main: &Table, level: &Table, health: &mut Health) -> Vec<Cou
         health.report("empty_pass", Status::Warn, Some(0.0), format!("`{file}` has no dispatches"));
     } else if matched < main.dispatches.len() || matched < level.dispatches.len() {
         let message = format!(
-            "`{file}` does not match the other passes: it has {matched} of {} dispatches, and {} of its {} rows match none; rows were matched by kernel, grid and occurrence",
+            "`{file}` does not match the other passes: it has {matched} of {} dispatches, and {} of its {} rows have no match (matched by kernel, grid and occurrence)",
             main.dispatches.len(),
             level.dispatches.len() - matched,
             level.dispatches.len(),
@@ -51,7 +51,7 @@ pub(super) fn align(main: &Table, level: &Table, health: &mut Health) -> Vec<Cou
     aligned.collect()
 }
 
-/// Joins tables of one run each into one: launches that every pass has, the first of equal columns, mean times.
+/// Joins tables of one run each: the launches in every pass, the first of equal columns, mean durations.
 pub(super) fn passes(mut tables: Vec<Table>, health: &mut Health) -> Table {
     tables.retain(|table| {
         if table.dispatches.is_empty() {
@@ -107,7 +107,7 @@ pub(super) fn passes(mut tables: Vec<Table>, health: &mut Health) -> Table {
         first.rounded_times |= table.rounded_times;
     }
     if !first.spans.is_empty() && tables.iter().all(|table| !table.spans.is_empty()) {
-        // Runs follow each other by minutes: no mean of their times is a time, and the first run's is.
+        // Runs are minutes apart: a mean of their times is meaningless, so the first run's are used.
         first.dispatches = kept.iter().map(|&row| first.dispatches[row]).collect();
         let mut spans: Vec<Spans> = kept.iter().map(|&row| first.spans[row].clone()).collect();
         for (table, rows) in tables.iter().zip(&matched) {

@@ -1,4 +1,4 @@
-//! The long form of newer releases: one row per dispatch and counter, all passes one behind the other.
+//! The long form of newer releases: one row per dispatch and counter, one pass after another.
 
 use std::cmp::Ordering;
 use std::path::Path;
@@ -16,7 +16,7 @@ struct Gathered {
     spans: Spans,
 }
 
-/// What makes rows one dispatch; all fields are whole numbers.
+/// What identifies a dispatch across rows; all fields are whole numbers.
 type Key = (i64, StrId, i64, i64, i64);
 
 /// Reads a table with one row per dispatch and counter.

@@ -1,4 +1,4 @@
-//! Workload folders of ROCm Compute Profiler (rocprof-compute, once Omniperf), of every generation.
+//! Workload folders of ROCm Compute Profiler (rocprof-compute, formerly Omniperf), of every generation.
 //!
 //! ```text
 //! pmc_perf.csv (wide or long), or its passes joined ─┐
@@ -8,7 +8,8 @@
 //! sysinfo.csv, roofline.csv ─────────────────────────┘   + metadata
 //! ```
 //!
-//! The folder is only read. Launches of different passes meet by kernel, grid and occurrence, never by row number.
+//! The folder is only read. Launches of different passes are matched by kernel, grid and occurrence, never by
+//! row number.
 
 pub mod analysis;
 mod facts;
@@ -41,11 +42,11 @@ use crate::bytes::read_whole;
 use crate::times::are_believable;
 use crate::{Error, Format, Input, Progress};
 
-/// The accumulation of a level pass, under one name in every level file.
+/// The accumulation counter of a level pass, under one name in every level file.
 const ACCUMULATION: &str = "SQ_ACCUM_PREV_HIRES";
 
-/// Reads one workload folder (`input.files` are its tables), or a results table of the legacy rocprof, which has the same
-/// columns under any name.
+/// Reads one workload folder (`input.files` are its tables), or a results table of the legacy rocprof, which
+/// has the same columns under any file name.
 pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, Error> {
     let mut trace = Trace::default();
     let path = input.path.to_string_lossy();
@@ -53,7 +54,7 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
     let source = trace.add_source(source);
     let (mut joined, mut passes, mut levels, mut times) = (None, Vec::new(), Vec::new(), None);
     let mut identity = 0u64;
-    // The passes were joined when they were collected; they are read where that was not done.
+    // If there is a joined table, the passes that it was made from are not read.
     let part_of = |file: &Path| match input.format {
         Format::Rocprof => Some(WorkloadFile::Joined),
         _ => WorkloadFile::of(file),
@@ -115,7 +116,8 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
     multiplex::fill(&mut main, &input.path, &mut trace.health);
     let facts = match input.format {
         Format::Rocprof => {
-            let message = "the legacy rocprof does not record the GPU, so everything that needs it is absent";
+            let message =
+                "the legacy rocprof does not record the GPU, so metrics that depend on it are missing";
             trace.health.report("gpu", Status::Warn, None, message.to_string());
             Vec::new()
         }
@@ -148,7 +150,7 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
     Ok(trace)
 }
 
-/// Counters of a level pass belong to the joined table too; its accumulation is known by its pass only.
+/// Counters of a level pass also belong in the joined table; its accumulation is identified only by its pass.
 fn without_accumulation(level: &Table) -> Table {
     let counters = level.counters.iter().filter(|counter| counter.name != ACCUMULATION);
     Table {
@@ -187,7 +189,7 @@ fn push_kernels(main: &Table, process: ProcessId, gpu: &Agent, trace: &mut Trace
         let told = main.durations.get(row).copied().unwrap_or_else(|| dispatch.duration());
         let start = dispatch.start.ns;
         let ends = start.saturating_add(told.max(0.0).round() as i64);
-        // Times that no run has count as none.
+        // Impossible times count as missing.
         let (start, end, duration) =
             if are_believable(start, ends) { (start, ends, told) } else { (0, 0, f64::NAN) };
         without_time += u64::from(duration.is_nan() || duration <= 0.0);
@@ -207,14 +209,14 @@ fn push_kernels(main: &Table, process: ProcessId, gpu: &Agent, trace: &mut Trace
     if without_time > 0 {
         let cause = if main.rounded_times { ": a spreadsheet has rounded the times" } else { "" };
         let message = format!(
-            "{without_time} of {} dispatches have no duration{cause}; their rates are absent",
+            "{without_time} of {} dispatches have no duration{cause}, so they have no rates",
             main.dispatches.len()
         );
         trace.health.report("durations", Status::Warn, Some(without_time as f64), message);
     }
 }
 
-/// Gives kernels the names that every other tool gives them: the legacy rocprof names their descriptors.
+/// Gives kernels the names that every other tool uses: the legacy rocprof names their descriptors.
 fn name_functions(trace: &mut Trace) {
     let mut known: Map<StrId, StrId> = Map::default();
     for name in &mut trace.kernels.name {
@@ -246,7 +248,7 @@ fn whole(number: f64) -> OptI64 {
     if number.is_finite() { OptI64::some(number as i64) } else { OptI64::NONE }
 }
 
-/// The name of a level pass: that of its file.
+/// The name of a level pass: its file's name.
 fn pass_of(level: &Table) -> String {
     level.file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
@@ -268,7 +270,7 @@ fn push_columns(main: Table, levels: &[Table], trace: &mut Trace) {
 }
 
 fn push_rows(main: &Table, levels: &[Table], process: ProcessId, trace: &mut Trace) {
-    // Newer releases name an accumulation after its level, and so do rows here.
+    // Newer releases name an accumulation after its level; rows here do the same.
     let mut accumulations = Vec::new();
     for level in levels {
         for mut counter in join::align(main, level, &mut trace.health) {

@@ -1,6 +1,6 @@
 //! Iteration multiplexing: counter groups take turns over the launches of a kernel, so that one run collects them all.
 //!
-//! A launch gets the counters of its round: as many launches of the same kernel in a row as there are groups.
+//! A launch gets the counters of its round: consecutive launches of one kernel, as many as there are groups.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ enum Policy {
     Shape,
 }
 
-/// Gives every launch the counters of its round, if the workload says that it was multiplexed.
+/// Gives every launch the counters of its round, if the workload was multiplexed.
 pub(super) fn fill(table: &mut Table, folder: &Path, health: &mut Health) {
     let Some(policy) = policy(folder) else { return };
     let groups = counter_groups(table);
@@ -51,19 +51,19 @@ pub(super) fn fill(table: &mut Table, folder: &Path, health: &mut Health) {
         }
     }
     let mut message = format!(
-        "{} groups of counters took turns over the launches of each kernel; a launch has the counters of the launches next to it",
+        "counters are multiplexed in {} groups over the launches of each kernel; missing counters are taken from neighbouring launches",
         all.len()
     );
     let status = if short == 0 { Status::Pass } else { Status::Warn };
     if short > 0 {
         message += &format!(
-            "; {short} kernels have fewer launches than groups, and metrics that need several groups are absent for them"
+            "; {short} kernels have too few launches for all groups, so some of their metrics are missing"
         );
     }
     health.report("multiplexed", status, Some(f64::from(short)), message);
 }
 
-/// How the workload was multiplexed, by the profiler's own record of its options.
+/// How the workload was multiplexed, from the profiler's record of its options.
 fn policy(folder: &Path) -> Option<Policy> {
     let text = std::fs::read_to_string(folder.join("profiling_config.yaml")).ok()?;
     let value = text.lines().find_map(|line| line.strip_prefix("iteration_multiplexing:"))?;
@@ -88,7 +88,7 @@ fn counter_groups(table: &Table) -> Vec<u64> {
     groups
 }
 
-/// Rows of launches that groups rotate over, each in order.
+/// Rows of the launches that groups rotate over, each in order.
 fn launches(table: &Table, policy: Policy) -> Vec<Vec<usize>> {
     let mut places: Map<(StrId, [u64; 3]), usize> = Map::default();
     let mut found: Vec<Vec<usize>> = Vec::new();
@@ -106,7 +106,7 @@ fn launches(table: &Table, policy: Policy) -> Vec<Vec<usize>> {
     found
 }
 
-/// Groups up to the first that comes again.
+/// Number of groups before the first one repeats.
 fn rows_per_round(rows: &[usize], groups: &[u64]) -> usize {
     let mut seen = Vec::new();
     for &row in rows {

@@ -1,4 +1,4 @@
-//! Numbers of counter tables: whole numbers mostly, some with a fraction, few in exponent notation.
+//! Numbers in counter tables: mostly whole numbers, some fractions, a few in exponent notation.
 
 /// Powers of ten that a double holds exactly.
 const EXACT: [f64; 23] = [
@@ -9,7 +9,7 @@ const EXACT: [f64; 23] = [
 /// The largest whole number below which every whole number is a double.
 const WHOLE: u64 = 1 << 53;
 
-/// The number in a field: NaN for an empty one, nothing for what is no number.
+/// The number in a field: NaN if empty, `None` if it is not a number.
 #[inline]
 pub(super) fn number(field: &[u8]) -> Option<f64> {
     let (negative, digits) = match field {

@@ -25,7 +25,7 @@ impl Ids {
     }
 }
 
-/// Adds the operators as regions, and tells each dispatch which of them launched it.
+/// Adds the operators as regions, and gives each dispatch the id of the one that launched it.
 pub(super) fn read(
     files: &OperatorFiles,
     main: &mut Table,
@@ -107,7 +107,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// A marker's text, taken apart.
+/// A marker's text, parsed.
 #[derive(Debug, PartialEq)]
 struct Marker {
     name: String,
@@ -118,7 +118,7 @@ impl Marker {
     fn of(text: &str) -> Self {
         let mut words = text.split('|');
         let place = words.next().unwrap_or_default();
-        // `name:file:line`, where the name may have colons and slashes of its own.
+        // `name:file:line`, where the name may contain colons and slashes.
         let bare = place.strip_suffix(":n/a").or_else(|| {
             let mut parts = place.rsplitn(3, ':');
             let (line, file, name) = (parts.next()?, parts.next()?, parts.next()?);

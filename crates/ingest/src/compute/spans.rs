@@ -1,11 +1,11 @@
-//! What a dispatch took in each pass, with the weight of each.
+//! How long a dispatch took in each pass, weighted by rows.
 
 /// Durations, each with the number of rows that had it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spans(Vec<(f64, u64)>);
 
 impl Spans {
-    /// Takes the duration of one more row.
+    /// Adds the duration of one more row.
     pub fn took(&mut self, duration: f64) {
         match self.0.last_mut() {
             Some((last, rows)) if *last == duration => *rows += 1,
@@ -13,12 +13,12 @@ impl Spans {
         }
     }
 
-    /// Takes those of another pass.
+    /// Adds the durations of another pass.
     pub fn extend(&mut self, other: &Self) {
         self.0.extend(&other.0);
     }
 
-    /// The middle of all rows' durations: a pass of many counters has many rows, and so more weight.
+    /// The median of all rows' durations: a pass with many counters has many rows, so more weight.
     pub fn median(&self) -> f64 {
         let mut durations: Vec<_> = self.0.iter().filter(|(duration, _)| !duration.is_nan()).collect();
         durations.sort_by(|a, b| a.0.total_cmp(&b.0));

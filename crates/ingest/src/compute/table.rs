@@ -11,7 +11,7 @@ use super::spans::Spans;
 use super::time::Time;
 use crate::rocprofv3::csv::header::columns;
 
-/// What a row says about its dispatch. Absent numbers are NaN.
+/// What a row records about its dispatch. Missing numbers are NaN.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dispatch {
     pub id: f64,
@@ -26,9 +26,9 @@ pub(super) struct Dispatch {
     pub sgpr: f64,
     pub start: Time,
     pub end: Time,
-    /// The call that launched it, unique in its recording only. Zero: not known.
+    /// The call that launched it, unique only within its recording. Zero: unknown.
     pub correlation: i64,
-    /// The recording's guid, where the table has one.
+    /// The recording's guid, if the table has one.
     pub recording: StrId,
 }
 
@@ -61,23 +61,23 @@ pub(super) struct Counter {
     pub values: Vec<f64>,
 }
 
-/// A table: as many values in each column as there are dispatches.
+/// A table: each column has one value per dispatch.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     pub file: PathBuf,
     pub dispatches: Vec<Dispatch>,
     pub counters: Vec<Counter>,
-    /// Nanoseconds of each dispatch where they are not the difference of its times; else empty.
+    /// Duration of each dispatch in nanoseconds, if it is not the difference of its times; else empty.
     pub durations: Vec<f64>,
-    /// What each dispatch took in each pass, in tables of one row per dispatch and counter; else empty.
+    /// Durations of each dispatch in each pass, in tables with one row per dispatch and counter; else empty.
     pub spans: Vec<Spans>,
     /// Lines with too few or too many fields.
     pub damaged: u64,
-    /// Cells that hold no number.
+    /// Cells that do not hold a number.
     pub odd_cells: u64,
     /// Whether the last line is cut.
     pub cut: bool,
-    /// Whether a time stands in exponent notation, as a spreadsheet writes it.
+    /// Whether a time is in exponent notation, as a spreadsheet writes it.
     pub rounded_times: bool,
 }
 
@@ -117,7 +117,7 @@ impl Table {
                 table.rounded_times |= rounded;
                 continue;
             }
-            // Take back what a broken line has given.
+            // Remove what a broken line has added.
             for column in &mut values {
                 column.truncate(table.dispatches.len());
             }
@@ -128,19 +128,19 @@ impl Table {
         Some(table)
     }
 
-    /// The number of a counter.
+    /// The counter with this name.
     pub fn column(&self, name: &str) -> Option<&Counter> {
         self.counters.iter().find(|counter| counter.name == name)
     }
 }
 
 impl Dispatch {
-    /// Its nanoseconds; NaN when a time is missing.
+    /// Duration in nanoseconds; NaN if a time is missing.
     pub fn duration(&self) -> f64 {
         self.end.since(self.start)
     }
 
-    /// Takes a field of its row.
+    /// Sets one field of its row.
     pub fn set(&mut self, what: Field, field: &[u8], strings: &mut Strings) {
         let number = |field| number(field).unwrap_or(f64::NAN);
         match what {
@@ -163,7 +163,7 @@ impl Dispatch {
     }
 }
 
-/// A text field, its quotes taken off.
+/// A text field without its quotes.
 pub(super) fn text(field: &[u8], strings: &mut Strings) -> StrId {
     let Some(inner) = field.strip_prefix(b"\"").and_then(|f| f.strip_suffix(b"\"")) else {
         return strings.intern_bytes(field).0;
@@ -175,13 +175,13 @@ pub(super) fn text(field: &[u8], strings: &mut Strings) -> StrId {
     strings.intern(&text)
 }
 
-/// Column names and the bytes behind their line.
+/// Column names and the bytes after the header line.
 pub(super) fn split_header(bytes: &[u8]) -> Option<(Vec<String>, &[u8])> {
     let end = memchr(b'\n', bytes)?;
     Some((columns(&bytes[..end]), &bytes[end + 1..]))
 }
 
-/// Lines that hold something, and whether each ends as a line should.
+/// Non-empty lines, and whether each ends with a line break.
 pub(super) struct Lines<'b>(pub &'b [u8]);
 
 impl<'b> Iterator for Lines<'b> {
@@ -229,7 +229,7 @@ impl<'b> Iterator for Fields<'b> {
     }
 }
 
-/// The comma behind a quoted field.
+/// The comma after a quoted field.
 fn quoted_end(line: &[u8]) -> Option<usize> {
     let mut at = 1;
     loop {

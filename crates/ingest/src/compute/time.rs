@@ -1,13 +1,13 @@
-//! Times of dispatches: whole nanoseconds beyond what a double holds, and fractions where passes were averaged.
+//! Times of dispatches: whole nanoseconds too large for a double, and fractions if passes were averaged.
 
 use super::number::number;
 
-/// A point in time; `NONE` where there is none.
+/// A point in time; `NONE` if missing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Time {
     /// Whole nanoseconds.
     pub ns: i64,
-    /// What is left, from 0 to 1; NaN when there is no time.
+    /// The fraction, from 0 to 1; NaN if there is no time.
     rest: f64,
 }
 
@@ -28,7 +28,7 @@ impl Time {
         Self { ns: whole as i64, rest: value - whole }
     }
 
-    /// Nanoseconds since another; NaN when one is missing.
+    /// Nanoseconds since `start`; NaN if either is missing.
     pub fn since(self, start: Self) -> f64 {
         (self.ns.wrapping_sub(start.ns)) as f64 + (self.rest - start.rest)
     }
@@ -36,7 +36,7 @@ impl Time {
     /// The mean of some times.
     pub fn mean(times: &[Self]) -> Self {
         let Some(first) = times.first() else { return Self::NONE };
-        // Differences are small and so exact where the times themselves are not.
+        // Differences are small, so they are exact even if the times themselves are not.
         let offset = times.iter().map(|time| time.since(*first)).sum::<f64>() / times.len() as f64;
         let moved = Self::of(first.rest + offset);
         Self { ns: first.ns + moved.ns, rest: moved.rest }

@@ -4,9 +4,9 @@
 //! {"header": {id, rank, n_ranks}, "metadata": {hostname, pid, …}, "coll_perf": {coll, coll_sn, …}} ─► a row of `collectives`
 //! ```
 //!
-//! The communicator's id is the group and `coll_sn` the number of the operation in it, so rows of several ranks meet by both. Only
-//! verbose files tell when an operation ran; the others tell how long it took. Unknown keys are passed over; an object that makes no
-//! sense is counted, and reading goes on with the next line.
+//! The communicator's id is the group and `coll_sn` the number of the operation in it, so rows of several
+//! ranks are matched by both. Only verbose files record when an operation ran; the others record how long it
+//! took. Unknown keys are skipped; an invalid object is counted, and reading continues with the next line.
 
 mod operation;
 
@@ -21,7 +21,7 @@ use crate::bytes::read_whole;
 use crate::json::Cursor;
 use crate::{Error, Format, Input, Progress};
 
-/// Bytes that one thread reads at once.
+/// Bytes that one thread reads at a time.
 const CHUNK: usize = 4 << 20;
 
 /// The version of the format that this reader knows.
@@ -36,13 +36,13 @@ pub fn read(input: &Input, _: &Needs, progress: &Progress) -> Result<Trace, Erro
     let parts: Vec<ParsedChunk> = chunks(&bytes).into_par_iter().map(part).collect();
     let damaged: u64 = parts.iter().map(|part| part.damaged).sum();
     if parts.iter().all(|part| part.operations.is_empty()) {
-        let why = "it has no collective that makes sense".into();
+        let why = "it has no valid collective".into();
         return Err(Error::Damaged { path: input.path.clone(), format: "output of RCCL's Inspector", why });
     }
     let mut trace = Trace::default();
     let source = Source {
         bytes: input.bytes,
-        // It tells about a rank, and is no timeline of one.
+        // It has facts about a rank, but is not a timeline of one.
         role: Some("collectives".into()),
         ..Source::named(&input.path.to_string_lossy(), input.format.name())
     };
@@ -59,7 +59,7 @@ pub fn read(input: &Input, _: &Needs, progress: &Progress) -> Result<Trace, Erro
     }
     let Rows { mut trace, .. } = rows;
     if damaged > 0 {
-        let message = format!("{damaged} objects of `{}` make no sense", input.path.display());
+        let message = format!("{damaged} objects of `{}` are invalid", input.path.display());
         trace.health.report("damaged_rows", Status::Warn, Some(damaged as f64), message);
     }
     if let Some(damage) = &bytes.damage {
@@ -71,14 +71,13 @@ pub fn read(input: &Input, _: &Needs, progress: &Progress) -> Result<Trace, Erro
         version.into_iter().find(|version| !(version.is_empty() || version.starts_with(KNOWN_VERSION)))
     {
         let version = String::from_utf8_lossy(version);
-        let message =
-            format!("version {version} of the format is not known; it is read as far as its keys are");
+        let message = format!("format version {version} is not supported; unknown keys are ignored");
         trace.health.report("format_version", Status::Warn, None, message);
     }
     Ok(trace)
 }
 
-/// Whether a file begins as the Inspector writes.
+/// Whether a file starts like the Inspector's.
 pub(crate) fn is_inspector(head: &[u8]) -> bool {
     let has = |name: &str| memchr::memmem::find(head, name.as_bytes()).is_some();
     head.trim_ascii_start().starts_with(b"{")
@@ -102,7 +101,7 @@ fn chunks(bytes: &[u8]) -> Vec<&[u8]> {
     chunks
 }
 
-/// What is in one chunk.
+/// The contents of one chunk.
 #[derive(Default)]
 struct ParsedChunk<'a> {
     operations: Vec<Operation<'a>>,
@@ -129,14 +128,14 @@ fn part(bytes: &[u8]) -> ParsedChunk<'_> {
     part
 }
 
-/// The trace that is being made.
+/// The trace under construction.
 struct Rows<'a> {
     trace: Trace,
     source: SourceId,
     identity: u64,
-    /// Process by host and pid, with the largest group that told its rank.
+    /// Process by host and pid, with the largest group that named its rank.
     processes: Map<(&'a [u8], i64), (ProcessId, i64)>,
-    /// Texts that come again and again.
+    /// Texts that repeat often.
     texts: Map<&'a [u8], StrId>,
 }
 
@@ -192,7 +191,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Names files that share no communicator with the others: they are of another job.
+/// Reports files that share no communicator with the others: they are from another job.
 pub(crate) fn name_strangers(trace: &mut Trace) {
     let format = Format::Inspector.name();
     let sources: Vec<usize> =
@@ -218,7 +217,7 @@ pub(crate) fn name_strangers(trace: &mut Trace) {
     else {
         return;
     };
-    // One file each tells nothing: these may be jobs of one rank.
+    // If each job has one file this proves nothing: they may be jobs of one rank.
     if largest.0 < 2 {
         return;
     }
@@ -229,7 +228,7 @@ pub(crate) fn name_strangers(trace: &mut Trace) {
         .collect();
     if !strangers.is_empty() {
         let message = format!(
-            "`{}` shares no communicator with the {} other files: it is of another job, or ranks are missing",
+            "`{}` shares no communicator with the {} other files: it is from another job, or ranks are missing",
             strangers.join("`, `"),
             largest.0
         );

@@ -20,7 +20,7 @@ pub(super) struct Operation<'a> {
 }
 
 impl<'a> Operation<'a> {
-    /// Reads an object; none when it is whole and has no operation.
+    /// Reads an object; `None` if it is complete but has no operation.
     pub fn read(json: &mut Cursor<'a>) -> Result<Option<Self>, Damage> {
         let mut operation = Self::default();
         let mut keys = json.object()?;
@@ -77,7 +77,7 @@ impl<'a> Operation<'a> {
         Ok(())
     }
 
-    /// The first start of a kernel; the call's where no kernel tells.
+    /// The first start of a kernel; the call's if no kernel has one.
     fn times(&mut self, json: &mut Cursor<'a>) -> Result<(), Damage> {
         let mut call = None;
         let mut keys = json.object()?;

@@ -16,7 +16,7 @@ pub struct Keys {
     first: bool,
 }
 
-/// The elements of an array that is being read: read or skip each after `next` says there is one.
+/// The elements of an array that is being read: read or skip each one after `next` returns true.
 #[derive(Clone, Copy, Debug)]
 pub struct Elements {
     first: bool,
@@ -28,31 +28,31 @@ impl<'a> Cursor<'a> {
         Self { bytes, pos: 0 }
     }
 
-    /// At a place in the bytes.
+    /// Starts at a position in the bytes.
     #[inline]
     pub fn at(bytes: &'a [u8], pos: usize) -> Self {
         Self { bytes, pos: pos.min(bytes.len()) }
     }
 
-    /// Where it is.
+    /// The current position.
     #[inline]
     pub fn pos(&self) -> usize {
         self.pos
     }
 
-    /// Moves it to a place in the same bytes.
+    /// Moves to a position in the same bytes.
     #[inline]
     pub fn seek(&mut self, pos: usize) {
         self.pos = pos.min(self.bytes.len());
     }
 
-    /// The bytes it moves over, all of them.
+    /// All bytes that it moves over.
     #[inline]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Moves past blanks and line ends.
+    /// Skips whitespace.
     #[inline]
     pub fn skip_whitespace(&mut self) {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.bytes.get(self.pos) {
@@ -60,14 +60,14 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The next byte that is not white space, without passing it.
+    /// The next byte that is not whitespace, without consuming it.
     #[inline]
     pub fn peek(&mut self) -> Option<u8> {
         self.skip_whitespace();
         self.bytes.get(self.pos).copied()
     }
 
-    /// Passes `byte` if it comes next after white space.
+    /// Consumes `byte` if it comes next after whitespace.
     #[inline]
     pub fn eat(&mut self, byte: u8) -> bool {
         let there = self.peek() == Some(byte);
@@ -75,7 +75,7 @@ impl<'a> Cursor<'a> {
         there
     }
 
-    /// Passes `byte`, which must come next after white space.
+    /// Consumes `byte`, which must come next after whitespace.
     #[inline]
     pub fn expect(&mut self, byte: u8) -> Result<(), Damage> {
         match self.peek() {
@@ -123,7 +123,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads the bytes of a number or literal; any word will do (`NaN`, `-Infinity`, `nan`).
+    /// Reads the bytes of a number or literal; any word is accepted (`NaN`, `-Infinity`, `nan`).
     #[inline(always)]
     fn token(&mut self) -> Result<&'a [u8], Damage> {
         let rest = &self.bytes[self.pos..];
@@ -135,7 +135,7 @@ impl<'a> Cursor<'a> {
         Ok(&rest[..len])
     }
 
-    /// Passes any value. Brackets are matched, what is between them is not looked at.
+    /// Skips any value. Brackets are matched, everything between them is ignored.
     #[inline(always)]
     pub fn skip_value(&mut self) -> Result<(), Damage> {
         match self.peek() {
@@ -149,7 +149,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes the rest of the object or array the cursor is in, with its closing bracket.
+    /// Skips the rest of the object or array the cursor is in, including its closing bracket.
     #[inline]
     pub fn skip_rest(&mut self) -> Result<(), Damage> {
         self.pos = scan::container_end(self.bytes, self.pos).ok_or(Damage::End)?;
@@ -167,12 +167,12 @@ impl<'a> Cursor<'a> {
 }
 
 impl Keys {
-    /// The keys of an object that was read up to the cursor.
+    /// The keys of an object that was already read up to the cursor.
     pub(crate) fn resumed(first: bool) -> Self {
         Self { first }
     }
 
-    /// The next key, the cursor before its value; none at the end of the object.
+    /// The next key, the cursor before its value; `None` at the end of the object.
     // The innermost loop of every reader of JSON: a call costs a tenth of reading a trace.
     #[inline(always)]
     pub fn next<'a>(&mut self, json: &mut Cursor<'a>) -> Result<Option<Text<'a>>, Damage> {
@@ -183,7 +183,7 @@ impl Keys {
             }
             b',' if !self.first => {
                 json.pos += 1;
-                // Python and C++ writers never do it, hand-made files end lists with a comma.
+                // Python and C++ writers never do this, but hand-made files end lists with a comma.
                 if json.peek() == Some(b'}') {
                     json.pos += 1;
                     return Ok(None);

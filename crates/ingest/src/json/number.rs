@@ -1,4 +1,4 @@
-//! Parses decimal numbers exactly: rounded once, and without floats unless asked.
+//! Parses decimal numbers exactly: rounded once, and without floats unless requested.
 
 /// Decimal microseconds as nanoseconds.
 #[inline]
@@ -17,7 +17,7 @@ pub fn float(text: &[u8]) -> Option<f64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// At most 15 digits, then at most `scale` more behind a point: nearly every number of a trace.
+/// At most 15 digits, then at most `scale` more after the point: nearly every number in a trace.
 #[inline]
 fn quick(text: &[u8], scale: usize) -> Option<i64> {
     let (mut value, mut at) = match text.first_chunk().and_then(eight_digits) {
@@ -52,7 +52,7 @@ fn quick(text: &[u8], scale: usize) -> Option<i64> {
     Some(value)
 }
 
-/// Eight digits at once, if all are: neighbours are put together to numbers of two, four and eight digits.
+/// Eight digits at once, if all are digits: combines neighbours into two, four and eight digits.
 #[inline(always)]
 fn eight_digits(text: &[u8; 8]) -> Option<i64> {
     let bytes = u64::from_le_bytes(*text);
@@ -67,8 +67,8 @@ fn eight_digits(text: &[u8; 8]) -> Option<i64> {
     Some((fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff) as i64)
 }
 
-/// `text` × 10^`scale` as a whole number, halves rounded away from zero; none when it is not a number or
-/// does not fit.
+/// `text` × 10^`scale` as a whole number, halves rounded away from zero; `None` if it is not a number or does
+/// not fit.
 pub fn decimal(text: &[u8], scale: i32) -> Option<i64> {
     let (negative, text) = match text.split_first()? {
         (b'-', rest) => (true, rest),
@@ -92,7 +92,7 @@ pub fn decimal(text: &[u8], scale: i32) -> Option<i64> {
     if significant == 0 {
         return Some(0);
     }
-    // How many of the significant digits stand before the point of the result.
+    // How many of the significant digits are before the point of the result.
     let places = whole.len() as i64 - zeros as i64 + exponent + i64::from(scale);
     if places > 19 {
         return None;
@@ -108,7 +108,7 @@ pub fn decimal(text: &[u8], scale: i32) -> Option<i64> {
     i64::try_from(if negative { -value } else { value }).ok()
 }
 
-/// Exponents beyond any use are capped, so that sums cannot overflow.
+/// Huge exponents are capped, so that sums cannot overflow.
 fn parse_exponent(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text.split_first()? {
         (b'-', rest) => (true, rest),
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The same by schoolbook arithmetic on digit strings: shift the point, cut, look at what was cut.
+    /// Reference for `decimal`, by schoolbook arithmetic on digit strings: shift the point, cut, round.
     fn brute(negative: bool, whole: &str, fraction: &str, exponent: i32, scale: i32) -> Option<i64> {
         let shift = exponent + scale;
         let mut all = format!("{whole}{fraction}");

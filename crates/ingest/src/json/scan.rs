@@ -1,6 +1,6 @@
 //! Finding the end of strings and containers, 16 and 64 bytes at a time.
 
-/// The place of the quote that ends a string begun before `start`, and whether a backslash came first.
+/// The position of the quote that ends a string begun before `start`, and whether a backslash came first.
 #[inline]
 pub(super) fn string_end(bytes: &[u8], start: usize) -> Option<(usize, bool)> {
     let mut at = quote_or_backslash(bytes, start)?;
@@ -26,7 +26,7 @@ fn quote_or_backslash(bytes: &[u8], mut at: usize) -> Option<usize> {
     Some(at + rest.iter().position(|b| matches!(b, b'"' | b'\\'))?)
 }
 
-/// Bytes that numbers and literals are made of.
+/// Bytes that numbers and literals consist of.
 const IN_TOKEN: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -37,7 +37,7 @@ const IN_TOKEN: [bool; 256] = {
     table
 };
 
-/// How many bytes there are of a number or literal, if it ends in the text.
+/// The length of a number or literal, if it ends in the text.
 #[inline]
 pub(super) fn token_end(text: &[u8]) -> Option<usize> {
     let mut at = 0;
@@ -59,11 +59,11 @@ pub(crate) fn equal_bytes(one: &[u8; 32], other: &[u8; 32]) -> u32 {
     u32::from(block16::same(one, other)) | u32::from(block16::same(more, rest)) << 16
 }
 
-/// The place after the bracket that closes the container `start` is in (outside of any string).
+/// The position after the bracket that closes the container `start` is in (outside of any string).
 pub(super) fn container_end(bytes: &[u8], start: usize) -> Option<usize> {
     #[cfg(target_arch = "x86_64")]
     if block64::is_there() {
-        // SAFETY: the processor has what the function is made for.
+        // SAFETY: the processor has the features that the function is compiled for.
         return unsafe { block64::container_end(bytes, start) };
     }
     end_by(bytes, start, Masks::of)
@@ -94,7 +94,7 @@ struct Nesting {
 }
 
 impl Nesting {
-    /// Passes a block; the place after the byte that brings the depth to zero.
+    /// Processes a block; the position after the byte that brings the depth to zero.
     #[inline(always)]
     fn advance(&mut self, masks: Masks) -> Option<usize> {
         let mut quotes = masks.quotes;
@@ -176,7 +176,7 @@ fn prefix_xor(mut bits: u64) -> u64 {
     bits
 }
 
-/// What processors since 2013 can do besides: 32 bytes at a time, and counting bits in one step.
+/// Faster code for processors since 2013: 32 bytes at a time, and counting bits in one step.
 #[cfg(target_arch = "x86_64")]
 mod block64 {
     use std::arch::x86_64::{
@@ -186,7 +186,7 @@ mod block64 {
 
     use super::Masks;
 
-    /// Whether this processor can.
+    /// Whether this processor supports it.
     #[inline(always)]
     pub(super) fn is_there() -> bool {
         std::arch::is_x86_feature_detected!("avx2")
@@ -210,7 +210,7 @@ mod block64 {
             Masks {
                 quotes: equal(b'"', 0),
                 backslashes: equal(b'\\', 0),
-                // With bit 5 set `[` and `{`, `]` and `}` are alike.
+                // With bit 5 set `[` and `{` are equal, and so are `]` and `}`.
                 opens: equal(b'{', 0x20),
                 closes: equal(b'}', 0x20),
             }
@@ -246,7 +246,7 @@ mod block16 {
         unsafe {
             let block = load(block);
             let is = |byte: u8| _mm_cmpeq_epi8(block, _mm_set1_epi8(byte as i8));
-            // Bytes less `from` are below `count` just where they come out the smaller of both.
+            // Bytes minus `from` are below `count` exactly if they are the smaller of both.
             let within = |block, from: u8, count: u8| {
                 let moved = _mm_sub_epi8(block, _mm_set1_epi8(from as i8));
                 _mm_cmpeq_epi8(_mm_min_epu8(moved, _mm_set1_epi8(count as i8 - 1)), moved)
@@ -277,7 +277,7 @@ mod block16 {
         unsafe { _mm_movemask_epi8(_mm_cmpeq_epi8(load(block), _mm_set1_epi8(byte as i8))) as u16 }
     }
 
-    /// The same with bit 5 ignored, which makes `[` and `{`, `]` and `}` alike.
+    /// Like `equal` with bit 5 ignored, which makes `[` and `{`, `]` and `}` alike.
     #[inline(always)]
     pub(super) fn equal_folded(block: &[u8; 16], byte: u8) -> u16 {
         // SAFETY: SSE2 is part of the x86-64 baseline.
@@ -317,7 +317,7 @@ mod block16 {
         block.iter().enumerate().fold(0, |bits, (i, b)| bits | u16::from(*b == byte) << i)
     }
 
-    /// The same with bit 5 ignored, which makes `[` and `{`, `]` and `}` alike.
+    /// Like `equal` with bit 5 ignored, which makes `[` and `{`, `]` and `}` alike.
     #[inline(always)]
     pub(super) fn equal_folded(block: &[u8; 16], byte: u8) -> u16 {
         block.iter().enumerate().fold(0, |bits, (i, b)| bits | u16::from(b | 0x20 == byte) << i)
@@ -329,7 +329,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Byte by byte, as a person would.
+    /// Byte by byte, for comparison.
     fn slow_end(bytes: &[u8], start: usize) -> Option<usize> {
         let (mut depth, mut in_string, mut escaped) = (1, false, false);
         for (i, &b) in bytes.iter().enumerate().skip(start) {

@@ -1,4 +1,4 @@
-//! Strings as they stand in the file, made readable on demand.
+//! Strings in the file's bytes, unescaped on demand.
 
 use std::borrow::Cow;
 
@@ -17,12 +17,12 @@ impl<'a> Text<'a> {
         Self { raw, escaped: memchr::memchr(b'\\', raw).is_some() }
     }
 
-    /// The bytes it stands for; still not known to be UTF-8.
+    /// The bytes without escapes; may still not be UTF-8.
     pub fn unescape(&self) -> Cow<'a, [u8]> {
         if self.escaped { Cow::Owned(unescape(self.raw)) } else { Cow::Borrowed(self.raw) }
     }
 
-    /// The text it stands for; bytes that are not UTF-8 become U+FFFD.
+    /// The text without escapes; bytes that are not UTF-8 become U+FFFD.
     pub fn text(&self) -> Cow<'a, str> {
         match self.unescape() {
             Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes),
@@ -46,7 +46,7 @@ fn unescape(raw: &[u8]) -> Vec<u8> {
             b'b' => out.push(8),
             b'f' => out.push(12),
             b'u' => rest = unicode(rest, &mut out),
-            // Quote, backslash and slash stand for themselves; so do wrong escapes, rather than be lost.
+            // Quote, backslash and slash are themselves; invalid escapes are kept too, rather than lost.
             other => out.push(other),
         }
     }
@@ -54,7 +54,7 @@ fn unescape(raw: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Adds the character behind `\u`, pairing surrogates; gives what follows.
+/// Adds the character after `\u`, pairing surrogates; returns the rest.
 fn unicode<'a>(rest: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
     let Some(first) = hex(rest) else {
         out.push(b'u');

@@ -1,8 +1,8 @@
-//! What annotations of events tell, by their names.
+//! Meaning of event annotations, by name.
 
 use trace::StrId;
 
-/// What an annotation tells; several spellings of the tools.
+/// What an annotation means; the tools spell some in several ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {
     Correlation,
@@ -42,9 +42,9 @@ pub(super) enum Field {
     Sequence,
     DataType,
     MessageBytes,
-    /// Times that the event has itself; only rocprofv3 repeats them.
+    /// Times that the event itself has; only rocprofv3 repeats them.
     Times,
-    /// What the category and the name of rocprofv3's events say already.
+    /// Repeats the category and the name of rocprofv3's events.
     Words,
 }
 
@@ -91,7 +91,7 @@ pub(super) const FIELDS: &[(Field, &[&str])] = &[
     (Field::Words, &["kind", "operation"]),
 ];
 
-/// Fields that are columns of regions. All else is an argument there: `stream` and `kind` of a copy's call.
+/// Fields that are columns of regions. All others are arguments there: `stream` and `kind` of a copy's call.
 pub(super) const OF_CALLS: &[Field] = &[
     Field::Correlation,
     Field::Parent,
@@ -106,7 +106,7 @@ pub(super) const OF_CALLS: &[Field] = &[
 /// Fields that are columns of samples.
 pub(super) const OF_SAMPLES: &[Field] = &[Field::Correlation, Field::Dispatch, Field::Message, Field::Times];
 
-/// Further fields that rocprofv3 gives each of its own events.
+/// More fields that rocprofv3 adds to each of its events.
 pub(super) const OF_ROCPROFV3: &[Field] = &[Field::Words, Field::Thread];
 
 /// An annotation that was kept.

@@ -4,8 +4,8 @@
 //! packets ─► sequence (names by number, clocks) ─► events on tracks ─► slices ─► rows by category
 //! ```
 //!
-//! Slices are put together in the order of the file, in which writers give the end of a slice after its start: kernels
-//! that overlap on one track keep their own times, which no order of time would tell.
+//! Slices are matched in file order, where writers put the end of a slice after its start: kernels that
+//! overlap on one track keep their own times, which time order alone would lose.
 
 mod annotations;
 mod packet;
@@ -19,7 +19,7 @@ use rapidhash::v3::rapidhash_v3;
 use trace::{Map, Needs, Ns, Sample, Source, Status, StrId, Trace};
 
 use self::annotations::Note;
-use self::packet::{Event, EventPhase, Packet, Said};
+use self::packet::{AnnotationValue, Event, EventPhase, Packet};
 use self::rows::{Rows, Slice};
 use self::sequence::Sequence;
 use self::tracks::Tracks;
@@ -31,7 +31,7 @@ use crate::{Error, Input, Progress};
 /// Bytes between two progress reports.
 const STEP: usize = 8 << 20;
 
-/// Bytes that one packet of compressed packets may hold.
+/// Limit for the unpacked bytes of one packet of compressed packets.
 const MOST_UNPACKED: u64 = 1 << 30;
 
 /// Flows from forward to backward ops in our own files are numbered from this power of two.
@@ -42,7 +42,7 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
     let bytes = read_whole(&input.path, progress)?;
     let mapped = bytes.mapped_len() > 0;
     let mut reader = Reader::new(input, needs, rapidhash_v3(&bytes));
-    // Tracks are described anywhere in the file, also after their first event.
+    // Tracks may be described anywhere in the file, even after their first event.
     reader.packets(&bytes, Level::File, &mut |reader, packet| reader.describe(packet), &mut |_| {});
     reader.damaged = 0;
     reader.tracks.make_devices(&mut reader.trace);
@@ -62,7 +62,7 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
     if reader.events == 0 {
         let why = match reader.packets {
             0 => "none of its packets can be read".to_string(),
-            _ => "it has no track events, which is all that rocprofv3 and rocprof-sys write".to_string(),
+            _ => "it has no track events; rocprofv3 and rocprof-sys write nothing else".to_string(),
         };
         return Err(Error::Damaged { path: input.path.clone(), format: "a Perfetto trace", why });
     }
@@ -73,11 +73,11 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
     Ok(reader.finish())
 }
 
-/// Where packets stand.
+/// Where packets are.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
     File,
-    /// Inside a compressed packet, where no other may be.
+    /// Inside a compressed packet, where nesting is not allowed.
     Unpacked,
 }
 
@@ -89,7 +89,7 @@ struct Reader<'n> {
     sequences: Map<u32, Sequence>,
     /// Slices that have begun, by writer and track.
     open: Map<(u32, u64), Vec<Slice>>,
-    /// Sums of series that are told as differences.
+    /// Running sums of series stored as differences.
     sums: Map<u64, f64>,
     packets: u64,
     events: u64,
@@ -99,9 +99,9 @@ struct Reader<'n> {
     timeless: u64,
     /// Ends of slices that never began.
     unbegun: u64,
-    /// Places where the writer says that packets were lost.
+    /// Places where the writer reports lost packets.
     lost: u64,
-    /// Parts of the buffer that were given up.
+    /// Parts of the buffer that were dropped.
     discarded: u64,
 }
 
@@ -130,7 +130,8 @@ impl<'n> Reader<'n> {
         }
     }
 
-    /// Gives every packet to `take`, those inside compressed ones too; calls `tell` with the number of bytes left.
+    /// Gives every packet to `take`, including those inside compressed ones; calls `tell` with the number of
+    /// bytes left.
     fn packets(
         &mut self,
         bytes: &[u8],
@@ -253,7 +254,7 @@ impl<'n> Reader<'n> {
             (
                 "damaged_rows",
                 self.rows.totals,
-                "dispatches have counters that are sums over the whole process: they were left out",
+                "dispatches have process-wide counter sums, which were left out",
             ),
             ("lost_events", lost, "times the writer lost packets because its buffer was full"),
         ];
@@ -270,9 +271,9 @@ fn slice(sequence: &Sequence, event: &Event<'_>, start: Ns, trace: &mut Trace) -
     let mut notes = Vec::new();
     for (key, said) in event.annotations() {
         let note = match said {
-            Said::Nothing => continue,
-            Said::Whole(number) => Note::Whole(number),
-            Said::Number(number) => Note::Number(number),
+            AnnotationValue::Nothing => continue,
+            AnnotationValue::Whole(number) => Note::Whole(number),
+            AnnotationValue::Number(number) => Note::Number(number),
             text => match sequence.text(text, strings) {
                 Some(text) => Note::Text(text),
                 None => continue,

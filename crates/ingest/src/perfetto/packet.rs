@@ -10,7 +10,7 @@ pub(super) struct Packet<'a> {
     pub timestamp: Option<u64>,
     pub clock: Option<u32>,
     pub sequence: u32,
-    /// Names and clocks of the sequence begin anew.
+    /// Names and clocks of the sequence start over.
     pub cleared: bool,
     /// Packets before this one were lost.
     pub dropped: bool,
@@ -60,7 +60,7 @@ pub(super) enum EventPhase {
     End,
     Instant,
     Counter,
-    /// Nothing that we know.
+    /// Unknown.
     #[default]
     Other,
 }
@@ -115,7 +115,7 @@ impl<'a> Event<'a> {
         found
     }
 
-    /// Flows that go on from here, and those that end here.
+    /// Flows that continue from here, and those that end here.
     pub fn flows(&self) -> impl Iterator<Item = (u64, bool)> {
         Fields::of(self.bytes).filter_map(|(field, value)| match field {
             event::FLOW => Some((value.whole(), false)),
@@ -125,7 +125,7 @@ impl<'a> Event<'a> {
     }
 
     /// `DebugAnnotation`s
-    pub fn annotations(&self) -> impl Iterator<Item = (Name<'a>, Said<'a>)> {
+    pub fn annotations(&self) -> impl Iterator<Item = (Name<'a>, AnnotationValue<'a>)> {
         Fields::of(self.bytes)
             .filter(|(field, _)| *field == event::ANNOTATION)
             .map(|(_, value)| said(value.bytes()))
@@ -151,8 +151,8 @@ fn first_number(value: Value<'_>) -> Name<'_> {
 
 /// The value of an annotation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) enum Said<'a> {
-    /// A list or a dictionary, which no event that we read has.
+pub(super) enum AnnotationValue<'a> {
+    /// A list or a dictionary, which no supported event has.
     #[default]
     Nothing,
     Whole(i64),
@@ -162,18 +162,18 @@ pub(super) enum Said<'a> {
     TextNumber(u64),
 }
 
-fn said(bytes: &[u8]) -> (Name<'_>, Said<'_>) {
-    let (mut name, mut value_said) = (Name::None, Said::Nothing);
+fn said(bytes: &[u8]) -> (Name<'_>, AnnotationValue<'_>) {
+    let (mut name, mut value_said) = (Name::None, AnnotationValue::Nothing);
     for (field, value) in Fields::of(bytes) {
         match field {
             annotation::NAME => name = Name::Number(value.whole()),
             annotation::NAME_TEXT => name = Name::Text(value.bytes()),
             annotation::BOOL | annotation::UINT | annotation::INT | annotation::POINTER => {
-                value_said = Said::Whole(value.whole() as i64)
+                value_said = AnnotationValue::Whole(value.whole() as i64)
             }
-            annotation::DOUBLE => value_said = Said::Number(f64::from_bits(value.whole())),
-            annotation::TEXT => value_said = Said::Text(value.bytes()),
-            annotation::TEXT_NUMBER => value_said = Said::TextNumber(value.whole()),
+            annotation::DOUBLE => value_said = AnnotationValue::Number(f64::from_bits(value.whole())),
+            annotation::TEXT => value_said = AnnotationValue::Text(value.bytes()),
+            annotation::TEXT_NUMBER => value_said = AnnotationValue::TextNumber(value.whole()),
             _ => {}
         }
     }

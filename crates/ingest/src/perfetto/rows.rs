@@ -12,7 +12,7 @@ use crate::entities::Entities;
 use crate::rocprofv3::words;
 use crate::torch::CallKind;
 
-/// What slices of a category are.
+/// Which rows the slices of a category become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Of {
     Kernel,
@@ -36,7 +36,7 @@ const CATEGORIES: &[(&str, Of)] = &[
     ("synchronisation", Of::Wait),
 ];
 
-/// Categories of host calls, and rocpd's word for them.
+/// Categories of host calls, and rocpd's names for them.
 const CALLS: &[(&str, &str)] = &[
     ("hip_api", "HIP_RUNTIME_API"),
     ("hsa_api", "HSA_CORE_API"),
@@ -47,7 +47,7 @@ const CALLS: &[(&str, &str)] = &[
     ("none", ""),
 ];
 
-/// A slice or instant with all that is said of it.
+/// A slice or instant with all its details.
 #[derive(Debug, Default)]
 pub(super) struct Slice {
     pub start: Ns,
@@ -58,7 +58,7 @@ pub(super) struct Slice {
     pub flows: Vec<(u64, bool)>,
 }
 
-/// Puts slices into tables.
+/// Sorts slices into tables.
 pub(super) struct Rows<'n> {
     needs: &'n Needs,
     kinds: Map<StrId, Of>,
@@ -70,7 +70,7 @@ pub(super) struct Rows<'n> {
     counter_kinds: Map<(ProcessId, AgentId, StrId), CounterId>,
     /// `python_function`
     frame: StrId,
-    /// Python frames that were not asked for.
+    /// Python frames that were not requested.
     pub frames: u64,
     /// Forward ops by their flow.
     forward: Map<u64, RowRef>,
@@ -107,7 +107,7 @@ impl<'n> Rows<'n> {
         }
     }
 
-    /// The last note of a field.
+    /// The last annotation for a field.
     fn note(&self, slice: &Slice, field: Field) -> Option<Note> {
         slice.notes.iter().rev().find(|(key, _)| self.fields.get(key) == Some(&field)).map(|(_, note)| *note)
     }
@@ -130,7 +130,7 @@ impl<'n> Rows<'n> {
         }
     }
 
-    /// A finished slice.
+    /// Files a finished slice.
     pub fn take(
         &mut self,
         slice: &Slice,
@@ -165,7 +165,7 @@ impl<'n> Rows<'n> {
         tracks: &mut Tracks,
         trace: &mut Trace,
     ) -> AgentId {
-        // Copies go from and to hosts too.
+        // Copies also go from and to hosts.
         let kind = if field == Field::Agent { AgentKind::Gpu } else { AgentKind::Unknown };
         match self.note(slice, field) {
             Some(Note::Whole(index)) => tracks.agent(process, index, kind, trace),
@@ -235,7 +235,7 @@ impl<'n> Rows<'n> {
         self.graph_node(slice, owner, trace);
         self.collective(slice, process, owner, trace);
         if self.is_rocprofv3(slice) {
-            // Its annotations of counters are sums over the whole process, the same at every dispatch.
+            // Its counter annotations are sums over the whole process, the same at every dispatch.
             let known = |key: &StrId| self.fields.contains_key(key);
             self.totals += u64::from(slice.notes.iter().any(|(key, _)| !known(key)));
             return;
@@ -343,7 +343,7 @@ impl<'n> Rows<'n> {
         self.graph_node(slice, RowRef::new(Table::MemoryCopies, trace.memory_copies.len() - 1), trace);
     }
 
-    /// Keeps the node of a graph that a row was.
+    /// Stores the graph node that a row ran as.
     fn graph_node(&self, slice: &Slice, row: RowRef, trace: &mut Trace) {
         if let Some(exec) = self.whole(slice, Field::GraphExec).filter(|exec| *exec != 0) {
             let node = self.whole(slice, Field::GraphNode).unwrap_or(0);
@@ -395,7 +395,7 @@ impl<'n> Rows<'n> {
             end,
             process,
             thread: place.thread,
-            // The track tells; an argument of this name may be a number for all streams.
+            // The track decides; an argument of this name may be a number for all streams.
             stream: self.entities.stream(trace, process, place.stream),
             event: self.optional(slice, Field::Event),
             waits_for: self.entities.stream(trace, process, self.whole(slice, Field::WaitsFor)),
@@ -450,7 +450,7 @@ impl<'n> Rows<'n> {
         self.calls.get(&slice.category).copied().unwrap_or(slice.category)
     }
 
-    /// Annotations that are no column of the row and no counter.
+    /// Annotations that are neither a column of the row nor a counter.
     fn arguments(&self, slice: &Slice, owner: RowRef, is_column: impl Fn(&Field) -> bool, trace: &mut Trace) {
         let mut position = 0;
         for (key, note) in &slice.notes {
@@ -494,7 +494,7 @@ impl<'n> Rows<'n> {
     }
 }
 
-/// The thread of a call: its track's, or the track itself where its number is too large for Perfetto.
+/// The thread of a call: its track's, or the track itself if its number is too large for Perfetto.
 fn host_thread(place: &TrackOwner, tracks: &mut Tracks, trace: &mut Trace) -> ThreadId {
     match place.lane {
         Some((tid, name)) if !place.thread.is_some() => {

@@ -3,19 +3,19 @@
 use formats::perfetto::{defaults, event_defaults, interned};
 use trace::{Map, Ns, StrId, Strings};
 
-use super::packet::{Name, Packet, Said};
+use super::packet::{AnnotationValue, Name, Packet};
 use crate::protobuf::Fields;
 
 /// A clock that only packets of one sequence use.
 #[derive(Clone, Copy, Debug, Default)]
 struct Clock {
-    /// Whether times are told as what is added to the last.
+    /// Whether times are stored as increments.
     incremental: bool,
-    /// Nanoseconds of a tick.
+    /// Nanoseconds per tick.
     tick: u64,
     /// Ticks so far.
     last: u64,
-    /// What makes it the trace's own clock.
+    /// Offset to the trace's own clock.
     offset: i64,
 }
 
@@ -31,12 +31,12 @@ pub(super) struct Sequence {
     texts: Map<u64, StrId>,
     clocks: Map<u32, Clock>,
     clock: Option<u32>,
-    /// The track of events that name none.
+    /// The track of events that do not name one.
     pub track: Option<u64>,
 }
 
 impl Sequence {
-    /// Takes what a packet says for those after it.
+    /// Takes what a packet defines for those after it.
     pub fn take(&mut self, packet: &Packet<'_>, strings: &mut Strings) {
         if packet.cleared {
             *self = Self::default();
@@ -113,7 +113,7 @@ impl Sequence {
         ns.checked_add(clock.offset)
     }
 
-    /// The name of an event; the empty one where the packet that told it is lost.
+    /// The name of an event; empty if the packet that defined it is lost.
     pub fn name(&self, name: Name<'_>, strings: &mut Strings) -> StrId {
         find(&self.names, name, strings)
     }
@@ -129,10 +129,10 @@ impl Sequence {
     }
 
     /// The text of an annotation.
-    pub fn text(&self, said: Said<'_>, strings: &mut Strings) -> Option<StrId> {
+    pub fn text(&self, said: AnnotationValue<'_>, strings: &mut Strings) -> Option<StrId> {
         match said {
-            Said::Text(text) => Some(strings.intern_bytes(text).0),
-            Said::TextNumber(number) => self.texts.get(&number).copied(),
+            AnnotationValue::Text(text) => Some(strings.intern_bytes(text).0),
+            AnnotationValue::TextNumber(number) => self.texts.get(&number).copied(),
             _ => None,
         }
     }
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn incremental_clocks_add_up() {
-        // Clock 6 at 1,000,000 ns is clock 64 at 500 ticks of 1,000 ns, told as differences.
+        // Clock 6 at 1,000,000 ns is clock 64 at 500 ticks of 1,000 ns, stored as increments.
         let snapshot = b"\x0a\x06\x08\x06\x10\xc0\x84\x3d\x0a\x0a\x08\x40\x10\xf4\x03\x18\x01\x20\xe8\x07";
         let defaults = b"\xd0\x03\x40";
         let mut sequence = Sequence::default();

@@ -1,4 +1,4 @@
-//! Tracks: processes, threads, streams, queues, devices and series of numbers, told by descriptors and names.
+//! Tracks: processes, threads, streams, queues, devices and series of numbers, from descriptors and names.
 
 use formats::perfetto::{
     COUNTER_OF_DISPATCHES, MEMORY_IN_USE, counter as series, parse_process_name, process as fields, thread,
@@ -13,7 +13,7 @@ use crate::protobuf::Fields;
 struct Described {
     parent: u64,
     name: String,
-    /// Facts that our own files tell of a device, a thread or a process.
+    /// Facts that our own files store about a device, a thread or a process.
     about: String,
     process: Option<Process>,
     /// Process and thread.
@@ -22,7 +22,7 @@ struct Described {
 }
 
 impl Described {
-    /// Perfetto takes only small numbers as those of threads; our own files tell others in words.
+    /// Perfetto accepts only small numbers for threads; our own files put others in words.
     fn is_thread(&self) -> bool {
         self.thread.is_some() || self.about.starts_with("thread ")
     }
@@ -41,7 +41,7 @@ struct Counter {
 pub(super) struct TrackOwner {
     pub process: ProcessId,
     pub thread: ThreadId,
-    /// The thread that a track is which is described as neither thread nor device: its number and name.
+    /// The thread for a track that is described as neither thread nor device: its number and name.
     pub lane: Option<(i64, StrId)>,
     pub agent: AgentId,
     pub stream: Option<i64>,
@@ -49,18 +49,18 @@ pub(super) struct TrackOwner {
     /// Name of the series and its unit.
     pub name: StrId,
     pub unit: StrId,
-    /// Values are this much of the unit.
+    /// Values are in this multiple of the unit.
     pub factor: f64,
-    /// Values are told as what is added to the last.
+    /// Values are stored as increments.
     pub incremental: bool,
-    /// Values are those of rows that are read anyway.
+    /// Values repeat rows that are read anyway.
     pub derived: bool,
 }
 
 /// Units that descriptors number.
 const UNITS: &[(u64, &str)] = &[(1, "ns"), (2, "count"), (3, "bytes")];
 
-/// How deep tracks may be nested; files that go in circles end here.
+/// Limit for the nesting of tracks; circular references end here.
 const DEEPEST: usize = 16;
 
 /// All tracks of a file.
@@ -82,7 +82,7 @@ impl Tracks {
         Self { source, identity, ..Self::default() }
     }
 
-    /// Takes a descriptor; of two of one track the later adds to the first.
+    /// Takes a descriptor; a second one for the same track adds to the first.
     pub fn describe(&mut self, bytes: &[u8], trace: &mut Trace) {
         let (mut uuid, mut track) = (0, Described::default());
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -127,7 +127,7 @@ impl Tracks {
         known.counter = track.counter.or(known.counter.take());
     }
 
-    /// Makes the devices that tracks name, before copies refer to them by number.
+    /// Creates the devices that tracks name, before copies refer to them by number.
     pub fn make_devices(&mut self, trace: &mut Trace) {
         for uuid in std::mem::take(&mut self.order) {
             let names_device = self
@@ -147,7 +147,7 @@ impl Tracks {
         })
     }
 
-    /// Where the rows of a track belong.
+    /// The owner of a track's rows.
     pub fn place(&mut self, uuid: u64, trace: &mut Trace) -> TrackOwner {
         if let Some(place) = self.places.get(&uuid) {
             return *place;
@@ -203,7 +203,7 @@ impl Tracks {
         place
     }
 
-    /// The track that many steps above one.
+    /// The track `steps` levels above one.
     fn ancestor(&self, uuid: u64, steps: usize) -> u64 {
         (0..steps).fold(uuid, |uuid, _| self.described.get(&uuid).map_or(uuid, |track| track.parent))
     }
@@ -212,7 +212,7 @@ impl Tracks {
         if let Some(&known) = self.processes.get(&pid) {
             return known;
         }
-        // Correlation ids are unique in a process only, so each is a recording of its own.
+        // Correlation ids are unique only within a process, so each process is a recording.
         let guid = trace.strings.intern(&format!("perfetto-{:016x}-{pid}", self.identity));
         let process = Process { source: self.source, guid, pid, ..about.unwrap_or_default() };
         let id = trace.add_process(process);
@@ -292,7 +292,7 @@ impl Tracks {
 
 /// A device as a label names it.
 struct Device<'a> {
-    /// Its kind, and its number among those of the kind.
+    /// Its kind, and its number within the kind.
     of_kind: Option<(AgentKind, Option<i64>)>,
     /// Its number among all devices.
     absolute: Option<i64>,
@@ -306,7 +306,7 @@ impl<'a> Device<'a> {
         let mut of_kind = [("gpu", AgentKind::Gpu), ("cpu", AgentKind::Cpu), ("nic", AgentKind::Nic)]
             .into_iter()
             .find_map(|(word, kind)| Some((kind, Some(number_after(&words, word)?))));
-        // Our own labels have no brackets, and one number only where the source had only one: that among all.
+        // Our own labels have no brackets, and one number only if the source had just the overall one.
         if let (Some((kind, number)), None, true) = (of_kind, absolute, own_number(label).is_some()) {
             (of_kind, absolute) = (Some((kind, None)), number);
         }
@@ -326,7 +326,7 @@ fn process(bytes: &[u8], trace: &mut Trace) -> Process {
             _ => {}
         }
     }
-    // Our own files tell the rank before the program's name.
+    // Our own files put the rank before the program's name.
     let is_own = parse_process_name(&name).map(|(rank, program)| (rank, program.to_string()));
     if let Some((rank, program)) = is_own.clone() {
         process.rank = rank;
@@ -358,7 +358,7 @@ fn counter(bytes: &[u8]) -> Counter {
     counter
 }
 
-/// The name of a series without what it is of: `GPU [0] PMC SQ_WAVES` is `SQ_WAVES`.
+/// The name of a series without its subject: `GPU [0] PMC SQ_WAVES` is `SQ_WAVES`.
 fn series_name(track: &str) -> &str {
     track.rsplit_once(COUNTER_OF_DISPATCHES).map_or(track, |(_, counter)| counter)
 }
@@ -372,14 +372,14 @@ fn number_after(words: &[&str], of: &str) -> Option<i64> {
     words.windows(2).find_map(|pair| pair[1].parse().ok().filter(|_| pair[0].eq_ignore_ascii_case(of)))
 }
 
-/// The number in a label of our own, and what is after it: `GPU 0 AMD Instinct MI300X [Agent 4]`.
+/// The number in our own labels, and what follows it: `GPU 0 AMD Instinct MI300X [Agent 4]`.
 fn own_number(label: &str) -> Option<(u32, &str)> {
     let rest = ["GPU ", "CPU ", "NIC "].iter().find_map(|kind| label.strip_prefix(kind))?;
     let (number, rest) = rest.split_once(' ').unwrap_or((rest, ""));
     Some((number.parse().ok()?, rest))
 }
 
-/// The product in a device's label: what is between its number and its place among all devices.
+/// The product in a device's label: what is between its number and its index among all devices.
 fn product(label: &str) -> Option<&str> {
     let (_, rest) = own_number(label)?;
     let end = rest.find("[Agent").unwrap_or(rest.len());

@@ -1,13 +1,14 @@
-//! Puts samples of a monitoring system beside a run.
+//! Aligns samples of a monitoring system with a run.
 
 use trace::{AgentId, AgentKind, Map, ProcessId, Samples, Status, StrId, Trace};
 
 use super::KIND;
 
-/// Traces that count the time of day are beyond this: September 2001 in nanoseconds.
+/// Times of day are above this: September 2001 in nanoseconds.
 const TIME_OF_DAY_NS: i64 = 1_000_000_000_000_000_000;
 
-/// Keeps the samples within the run and gives them its GPUs. A monitoring system runs for days, and a run of seconds is not to be stretched.
+/// Keeps only samples within the run and assigns its GPUs. Monitoring runs for days, and must not stretch a
+/// run of seconds.
 pub(crate) fn align(trace: &mut Trace) {
     let Some(kind) = trace.strings.find(KIND) else { return };
     let is_ours = |trace: &Trace, row: usize| {
@@ -31,7 +32,7 @@ pub(crate) fn align(trace: &mut Trace) {
     let Some((first, last)) = trace.span() else { return };
     if last < TIME_OF_DAY_NS {
         let message = format!(
-            "{ours} values of monitoring were left out: they have times of day, and the trace counts from the start of the machine"
+            "left out {ours} monitoring samples: they have times of day, but the trace counts from boot"
         );
         trace.health.report("monitoring", Status::Warn, Some(ours as f64), message);
         return;
@@ -55,7 +56,7 @@ pub(crate) fn align(trace: &mut Trace) {
         trace.samples.push(sample);
         kept += 1;
     }
-    let message = format!("{kept} of {ours} values of monitoring are within the run and are samples of it");
+    let message = format!("{kept} of {ours} monitoring samples are within the run");
     let status = if kept == 0 { Status::Warn } else { Status::Pass };
     trace.health.report("monitoring", status, Some(kept as f64), message);
 }

@@ -1,5 +1,5 @@
-//! Answers to range queries (`data.result[]` with `values`, times in seconds), and VictoriaMetrics' export: one series per line,
-//! with `values` and `timestamps` in milliseconds.
+//! Results of range queries (`data.result[]` with `values`, times in seconds), and VictoriaMetrics' export:
+//! one series per line, with `values` and `timestamps` in milliseconds.
 
 use serde_json::Value;
 
@@ -50,7 +50,7 @@ fn series(series: &Value, reader: &mut Reader) {
     }
 }
 
-/// A number, which queries answer as text.
+/// A number; queries return it as text.
 fn number(value: &Value) -> Option<f64> {
     let number = value.as_f64().or_else(|| value.as_str()?.parse().ok());
     number.filter(|number: &f64| number.is_finite())

@@ -1,7 +1,7 @@
-//! Metrics of a monitoring system (omnistat, or any exporter) as samples: a text dump of Prometheus, the answer to a range
-//! query, or an export of VictoriaMetrics.
+//! Metrics of a monitoring system (omnistat, or any exporter) as samples: a text dump of Prometheus, the
+//! result of a range query, or an export of VictoriaMetrics.
 //!
-//! Times are times of day. `align` puts the samples beside a run: on its GPUs, and only those within it.
+//! Times are times of day. `align` puts the samples on the run's GPUs, and keeps only those within the run.
 
 mod align;
 mod json;
@@ -19,10 +19,10 @@ use crate::{Error, Input, Progress};
 /// What samples of such files are called.
 const KIND: &str = "prometheus";
 
-/// What a source is that only watched.
+/// The role of a source that only monitored.
 const ROLE: &str = "monitor";
 
-/// Endings of metric names, and the unit they tell.
+/// Suffixes of metric names, and their units.
 const UNITS: &[(&str, &str)] = &[
     ("_mhz", "MHz"),
     ("_watts", "W"),
@@ -51,7 +51,7 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
     if trace.samples.is_empty() {
         let why = match timeless {
             0 => "it has no values",
-            _ => "its values have no times: dump them with timestamps, or ask for a range",
+            _ => "its values have no timestamps: export them with timestamps, or use a range query",
         };
         return Err(Error::Damaged {
             path: input.path.clone(),
@@ -64,7 +64,7 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
     trace.add_source(Source { bytes: input.bytes, role, ..Source::named(&path, input.format.name()) });
     if lost + timeless > 0 {
         let message = format!(
-            "{lost} values of `{path}` are no numbers and {timeless} have no time: they were left out"
+            "left out {lost} values of `{path}` that are not numbers and {timeless} without a timestamp"
         );
         trace.health.report("lost_rows", Status::Warn, Some((lost + timeless) as f64), message);
     }
@@ -81,7 +81,7 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
 #[derive(Default)]
 struct Reader {
     trace: Trace,
-    /// Values that are no numbers, and lines that make no sense.
+    /// Values that are not numbers, and invalid lines.
     lost: u64,
     /// Values without a time.
     timeless: u64,
@@ -114,7 +114,7 @@ impl Reader {
     }
 }
 
-/// Whole nanoseconds of a time; none where it is no time of day of this century.
+/// Whole nanoseconds of a time; `None` if it is not a time of day of this century.
 fn nanoseconds(time: f64, per_second: f64) -> Option<i64> {
     let seconds = time / per_second;
     (9e8..1e10).contains(&seconds).then(|| (time * (1e9 / per_second)).round() as i64)

@@ -12,7 +12,7 @@ pub(crate) fn is_metrics(head: &[u8]) -> bool {
         return true;
     }
     let mut values = std::iter::once(first).chain(lines).filter(|line| !line.starts_with('#'));
-    // A line may be cut at the end of what was looked at.
+    // The last line may be cut off at the end of the head.
     values.next().and_then(Line::of).is_some_and(|line| !line.labels.is_empty() && line.value.is_some())
 }
 

@@ -16,7 +16,7 @@ use crate::sqlite::{Col, Row};
 #[derive(Clone)]
 struct Pmc {
     kind: CounterKind,
-    /// Number among the trace's counters, once a dispatch has it.
+    /// Number among the trace's counters, once a dispatch uses it.
     counter: CounterId,
 }
 
@@ -77,7 +77,7 @@ impl Reader<'_> {
                 start: time,
                 end: time,
                 kind: event.category,
-                // Since schema 4 a sample has a name of its own.
+                // Since schema 4 samples have their own names.
                 name: row.int(name).and_then(|id| lookup.string(id)).unwrap_or(track.name),
                 value: f64::NAN,
                 unit: StrId::EMPTY,
@@ -190,7 +190,7 @@ impl Reader<'_> {
 }
 
 /// Gives a value to the sample of its metric, else to one that has none yet. A metric of several GPUs has one
-/// sample and several values: each more is a sample of its own.
+/// sample and several values: each extra value becomes a sample.
 fn fill(samples: &mut Samples, candidates: &[usize], pmc: &CounterKind, value: f64, location: StrId) {
     let named: Vec<usize> = candidates.iter().copied().filter(|&row| samples.name[row] == pmc.name).collect();
     let choice = if named.is_empty() { candidates } else { &named };

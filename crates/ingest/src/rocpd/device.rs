@@ -35,7 +35,7 @@ impl KernelChunk {
 }
 
 impl Reader<'_> {
-    /// Reads dispatches. A NULL event, thread, region or symbol leaves a blank, never loses the row.
+    /// Reads dispatches. A NULL event, thread, region or symbol leaves the field empty, but keeps the row.
     pub(super) fn kernels(&mut self) {
         let Reader { group, needs, trace, identity, events, tally, passes, stamps, .. } = self;
         let Some(table) = group.table(table::KERNEL_DISPATCH) else { return };
@@ -267,7 +267,7 @@ impl Reader<'_> {
             let at = rows.len();
             let event_id = row.int(event);
             let kind = row.text(kind).unwrap_or_default();
-            // A free does not know its size and says 0.
+            // A free does not know its size and records 0.
             let frees = kind.eq_ignore_ascii_case("FREE");
             let place = places.get(row, at, refs, lookup);
             rows.push(MemoryAllocation {
@@ -337,7 +337,7 @@ fn graph_of(told: bool, graph: Option<i64>) -> Graph {
     }
 }
 
-/// Keeps the node of a graph that a row was.
+/// Stores the graph node that a row ran as.
 fn keep_node(nodes: &mut GraphNodes, row: RowRef, exec: Option<i64>, node: Option<i64>) {
     let (exec, node) = (exec.unwrap_or(0), node.unwrap_or(0));
     if exec != 0 || node != 0 {
@@ -345,7 +345,7 @@ fn keep_node(nodes: &mut GraphNodes, row: RowRef, exec: Option<i64>, node: Optio
     }
 }
 
-/// Adds the nodes of a chunk, whose rows are counted from its beginning.
+/// Adds the nodes of a chunk, whose rows are numbered from the start of the chunk.
 fn add_nodes(trace: &mut Trace, nodes: GraphNodes, row: impl Fn(usize) -> RowRef) {
     for node in nodes.rows() {
         let place = node.row.get().map_or(0, |(_, place)| place);
@@ -353,7 +353,7 @@ fn add_nodes(trace: &mut Trace, nodes: GraphNodes, row: impl Fn(usize) -> RowRef
     }
 }
 
-/// Geometry of the dispatch with registers of its symbol. Sizes of zero were not recorded.
+/// Geometry of the dispatch, with its symbol's registers. Sizes of zero were not recorded.
 fn shape([scratch, lds, wx, wy, wz, gx, gy, gz]: [Option<i64>; 8], symbol: &Symbol) -> LaunchShape {
     let size = |sizes: [Option<i64>; 3]| {
         let mut out = [0; 3];

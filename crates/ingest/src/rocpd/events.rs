@@ -9,7 +9,7 @@ use super::identity::Identity;
 use crate::by_id::ById;
 use crate::sqlite::{Col, ROWS_OF_CHUNK, Row, Value};
 
-/// What an event says.
+/// The fields of an event.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Event {
     pub category: StrId,
@@ -21,17 +21,17 @@ pub(super) struct Event {
 /// All events of a recording, by id.
 #[derive(Default)]
 pub(super) struct Events {
-    /// Id of the first event; those after it count up, unless `index` is there.
+    /// Id of the first event; the following ids are consecutive unless `index` is set.
     first: i64,
     index: Option<ById>,
     ids: Vec<i64>,
     category: Vec<StrId>,
     stack: Vec<i64>,
     parent: Vec<i64>,
-    /// External correlation ids; nearly always there are none.
+    /// External correlation ids; there are almost never any.
     external: Map<u32, i64>,
     messages: Map<u32, StrId>,
-    /// The row of each event, kept when counters or arguments need it.
+    /// The row of each event, kept if counters or arguments need it.
     owners: Vec<RowRef>,
     other_owners: Map<i64, RowRef>,
     keeps_owners: bool,
@@ -59,12 +59,12 @@ impl Chunk {
     }
 }
 
-/// What is wanted of events besides their ids.
+/// What to read for events besides their ids.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
-    /// Messages of all events, not of markers only.
+    /// Messages of all events, not only of markers.
     pub all_messages: bool,
-    /// Which row an event belongs to.
+    /// The row of each event.
     pub owners: bool,
 }
 
@@ -78,7 +78,7 @@ impl Events {
         let (category, stack, parent) =
             (column("category_id"), column("stack_id"), column("parent_stack_id"));
         let (external, extdata) = (column("correlation_id"), column("extdata"));
-        // The text of markers is in their JSON; without markers nobody looks there.
+        // The text of markers is in their JSON; without markers nobody needs it.
         let markers: Vec<bool> = trace.strings.iter().map(is_marker).collect();
         let messages = wanted.all_messages || markers.contains(&true);
         let mut columns = vec![id, category, stack, parent, external];
@@ -145,7 +145,7 @@ impl Events {
         (place < self.category.len()).then_some(place)
     }
 
-    /// An event; all blank for rows that have none.
+    /// An event; all fields are empty for rows without one.
     #[inline]
     pub fn get(&self, id: Option<i64>) -> Event {
         let Some(place) = id.and_then(|id| self.place(id)) else { return Event::default() };
@@ -161,7 +161,7 @@ impl Events {
         }
     }
 
-    /// The text that the user gave, where it was asked for.
+    /// The text that the user gave, if it was requested.
     #[inline]
     pub fn message(&self, id: Option<i64>) -> Option<StrId> {
         if self.messages.is_empty() {
@@ -175,7 +175,7 @@ impl Events {
         self.keeps_owners
     }
 
-    /// Notes that an event is that of a row. Of several rows the first counts.
+    /// Records the row of an event. If several rows have it, the first counts.
     pub fn set_owner(&mut self, id: i64, row: RowRef) {
         match self.place(id) {
             Some(place) if self.owners[place] == RowRef::NONE => self.owners[place] = row,
@@ -195,7 +195,7 @@ impl Events {
     }
 }
 
-/// Whether a category is one of user's markers.
+/// Whether a category is one of the user's markers.
 fn is_marker(category: &str) -> bool {
     category.starts_with("MARKER_") || category == "rocm_marker_api"
 }

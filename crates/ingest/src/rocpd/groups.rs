@@ -16,7 +16,7 @@ use trace::Map;
 use crate::Progress;
 use crate::sqlite::{Col, Database, Row, Table, Value};
 
-/// Columns of schema 3.0.0 that analyses stand on, wherever a version has them.
+/// Columns of schema 3.0.0 that analyses need, whatever tables hold them in later versions.
 const COLUMNS: [(&str, &[&str]); 7] = [
     (table::STRING, &["string"]),
     (table::EVENT, &["category_id", "stack_id", "parent_stack_id"]),
@@ -30,7 +30,7 @@ const COLUMNS: [(&str, &[&str]); 7] = [
     (table::PMC_EVENT, &["event_id", "pmc_id", "value"]),
 ];
 
-/// A table that only a recording has.
+/// Tables that only a recording has.
 const TELLING: [&str; 8] = [
     table::METADATA,
     table::STRING,
@@ -48,21 +48,21 @@ pub(super) struct Group<'a> {
     pub suffix: String,
     pub guid: String,
     tables: Map<&'static str, &'a Table>,
-    /// Rows of other recordings share these tables and are passed over.
+    /// Other recordings share these tables; their rows are skipped.
     mixed: bool,
     progress: &'a Progress,
     losses: RefCell<Losses>,
     advanced: &'a Cell<u64>,
 }
 
-/// What could not be read of a table.
+/// What could not be read from a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Loss {
-    /// Pages and rows that made no sense.
+    /// Invalid pages and rows.
     pub damaged: u64,
     /// Rows that were read.
     pub rows: u64,
-    /// Rows that the database promises, where it does.
+    /// Rows that the database should have, if it says.
     pub promised: Option<u64>,
 }
 
@@ -70,7 +70,7 @@ pub(super) struct Loss {
 pub(super) type Losses = BTreeMap<String, Loss>;
 
 impl Loss {
-    /// How much is gone, in words.
+    /// How much is lost, in words.
     pub fn words(&self) -> String {
         let pages = if self.damaged == 1 { "page or row" } else { "pages or rows" };
         match self.promised.filter(|&promised| promised > self.rows) {
@@ -112,12 +112,12 @@ impl<'a> Group<'a> {
         self.tables.get(base).copied()
     }
 
-    /// Whether a table is there and not empty.
+    /// Whether a table exists and is not empty.
     pub fn has_rows(&self, base: &str) -> bool {
         self.table(base).is_some_and(|table| !self.db.is_empty(table))
     }
 
-    /// A column of a table; absent where either is.
+    /// A column of a table; absent if either is missing.
     pub fn column(&self, base: &str, name: &str) -> Col {
         self.table(base).map_or(Col::ABSENT, |table| table.column(name))
     }
@@ -127,24 +127,24 @@ impl<'a> Group<'a> {
         versions::place(base, column, &|table, column| self.column(table, column).is_present())
     }
 
-    /// The table and column that name categories of events.
+    /// The table and column with the categories of events.
     pub fn categories(&self) -> (&'static str, &'static str) {
         versions::categories(&|table, column| self.column(table, column).is_present())
     }
 
-    /// Tables of this recording that are not known.
+    /// Unknown tables of this recording.
     pub fn unknown(&self) -> Vec<&'a str> {
         let own = |name: &&'a str| name.starts_with(BEGINNING) && base_of(name).is_none();
         let names = self.db.tables.iter().map(|table| table.name.as_str()).filter(own);
         names.filter_map(|name| name.strip_suffix(self.suffix.as_str())).collect()
     }
 
-    /// Names of tables that should be there and are not.
+    /// Names of tables that should exist but do not.
     pub fn missing(&self) -> Vec<&'static str> {
         TABLES[..EXPECTED].iter().copied().filter(|base| !self.tables.contains_key(base)).collect()
     }
 
-    /// Columns that should be there and are not, as `table.column`.
+    /// Columns that should exist but do not, as `table.column`.
     pub fn missing_columns(&self) -> Vec<String> {
         let of = |&(base, columns): &(&str, &[&str])| {
             self.table(base)?;
@@ -159,7 +159,7 @@ impl<'a> Group<'a> {
         self.losses.borrow().clone()
     }
 
-    /// Reads a table, `each` on workers; nothing where it is missing. See [`Database::scan`].
+    /// Reads a table, with `each` on workers; nothing if it is missing. See [`Database::scan`].
     pub fn scan<T: Send>(
         &self,
         base: &str,
@@ -187,7 +187,7 @@ impl<'a> Group<'a> {
         if scanned.damaged > 0 {
             let promised = self.db.promised_rows(&table.name);
             let loss = Loss { damaged: scanned.damaged, rows: scanned.rows, promised };
-            // A table that is read twice loses its rows once.
+            // A table that is read twice loses its rows only once.
             self.losses.borrow_mut().insert(table.name.clone(), loss);
         }
         self.advance(scanned.rows);
@@ -213,7 +213,7 @@ impl<'a> Group<'a> {
         );
     }
 
-    /// Rows stand for bytes: progress need not be exact, only steady.
+    /// Rows stand in for bytes: progress need not be exact, only steady.
     fn advance(&self, rows: u64) {
         let bytes = (rows * 80).min(self.db.bytes().saturating_sub(self.advanced.get()));
         self.advanced.set(self.advanced.get() + bytes);
@@ -234,7 +234,7 @@ impl<'a> Group<'a> {
         values
     }
 
-    /// One group for each guid that the rows name: ids are unique within a guid only.
+    /// One group for each guid in the rows: ids are unique only within a guid.
     fn by_guid(mut self) -> Vec<Group<'a>> {
         let mut guids = self.column_values(table::INFO_PROCESS, "guid");
         for base in
@@ -271,9 +271,9 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Keeps texts in the order they first came.
+/// Keeps distinct texts in order of first appearance.
 fn note(known: &mut Vec<String>, text: &str) {
-    // rocprof-sys leaves its own template unfilled.
+    // rocprof-sys leaves its own template unfilled in some rows.
     if !text.is_empty() && !text.starts_with("{{") && !known.iter().any(|k| k == text) {
         known.push(text.into());
     }
@@ -286,7 +286,7 @@ fn guid_of_suffix(suffix: &str) -> String {
     if groups == [8, 4, 4, 4, 12] { digits.replace('_', "-") } else { digits.into() }
 }
 
-/// Text, or what an LZ4 frame holds.
+/// Text, unpacked if it is an LZ4 frame.
 pub(super) fn unpacked<'a>(row: &Row<'a>, column: Col) -> Option<Cow<'a, str>> {
     match row.value(column) {
         Value::Blob(bytes) if lz4::is_frame(bytes) => {
@@ -307,7 +307,7 @@ struct Owned {
     values: Vec<OwnedValue>,
 }
 
-/// A value in both readings; small tables can afford it.
+/// A value as number and text; small tables can afford both.
 struct OwnedValue {
     int: Option<i64>,
     text: Option<String>,
@@ -325,12 +325,12 @@ impl<'a> Cells<'a> {
         self.row.values.get(at)
     }
 
-    /// A whole number; none where the column or the value is missing.
+    /// A whole number; `None` if the column or the value is missing.
     pub fn int(&self, name: &str) -> Option<i64> {
         self.value(name)?.int
     }
 
-    /// Text; empty where the column or the value is missing.
+    /// Text; empty if the column or the value is missing.
     pub fn text(&self, name: &str) -> &'a str {
         self.value(name).and_then(|v| v.text.as_deref()).unwrap_or_default()
     }

@@ -30,7 +30,7 @@ impl RegionChunk {
 }
 
 impl Reader<'_> {
-    /// Reads regions. A marker's name is the text that the user gave.
+    /// Reads regions. A marker is named by the text that the user gave.
     pub(super) fn regions(&mut self) {
         let Reader { group, needs, trace, identity, events, tally, stamps, .. } = self;
         let Some(table) = group.table(table::REGION) else { return };
@@ -39,7 +39,7 @@ impl Reader<'_> {
         let [start, end] = ["start", "end"].map(|name| Time::of(group, stamps, table::REGION, name));
         let mut wanted = vec![name, event, start.column(), end.column()];
         wanted.extend(places.columns());
-        // Databases made from torch traces may hold Python frames, mostly more than all else.
+        // Databases converted from torch traces may hold Python frames, usually more than anything else.
         let frames = if needs.python_frames { None } else { trace.strings.find("python_function") };
         let (lookup, all_events, first) = (&*identity, &*events, trace.regions.len());
         let owners = all_events.keeps_owners();
@@ -96,7 +96,7 @@ impl Reader<'_> {
         });
     }
 
-    /// Reads graph launches as regions that belong to, and are not, the call that launched them.
+    /// Reads graph launches as regions: they belong to the call that launched them, but are not the call.
     pub(super) fn graph_launches(&mut self) {
         let Reader { group, trace, identity, events, tally, stamps, .. } = self;
         let Some(table) = group.table(table::GRAPH_LAUNCH) else { return };
@@ -141,7 +141,8 @@ impl Reader<'_> {
         self.region_refs(&missing);
     }
 
-    /// Reads event records and waits. Their times are those of the GPU, on which a record or a wait is a barrier of its queue.
+    /// Reads event records and waits. Times are those on the GPU, where a record or a wait is a barrier of
+    /// its queue.
     pub(super) fn syncs(&mut self) {
         let Reader { group, trace, identity, events, tally, stamps, .. } = self;
         let Some(table) = group.table(table::HIP_EVENT) else { return };
@@ -204,7 +205,7 @@ impl Reader<'_> {
         });
     }
 
-    /// Gives arguments to the rows of their events.
+    /// Attaches arguments to the rows of their events.
     pub(super) fn args(&mut self, found: Vec<FoundArg>) {
         for FoundArg { event, arg } in found {
             match event.and_then(|id| self.events.owner(id)) {
@@ -215,13 +216,13 @@ impl Reader<'_> {
     }
 }
 
-/// An argument, before it is known which row its event belongs to.
+/// An argument whose event's row is not known yet.
 pub(super) struct FoundArg {
     event: Option<i64>,
     arg: Arg,
 }
 
-/// Reads the arguments that were asked for.
+/// Reads the requested arguments.
 pub(super) fn find_args(group: &Group<'_>, needs: &Needs, trace: &mut Trace) -> Vec<FoundArg> {
     let mut found = Vec::new();
     let Some(table) = group.table(table::ARG) else { return found };

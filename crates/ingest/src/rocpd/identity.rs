@@ -24,7 +24,7 @@ pub(super) enum EntityKind {
     Stream,
 }
 
-/// A symbol as dispatches need it.
+/// The fields of a symbol that dispatches need.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Symbol {
     pub id: SymbolId,
@@ -36,7 +36,7 @@ pub(super) struct Symbol {
     pub sgpr: OptI64,
 }
 
-/// Where rows took place: on a track of samples or, since schema 4, of any rows.
+/// Where rows ran: on a track of samples or, since schema 4, of any rows.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Track {
     pub name: StrId,
@@ -57,17 +57,17 @@ pub(super) struct Identity {
     queues: ById,
     streams: ById,
     strings: ById,
-    /// Categories of events; none where they are strings.
+    /// Categories of events; `None` if they are strings.
     categories: Option<ById>,
     symbols_by_id: ById,
     symbols: Vec<Symbol>,
     tracks_by_id: ById,
     tracks: Vec<Track>,
-    /// The process of rows that name none.
+    /// The process of rows that do not name one.
     only_process: ProcessId,
-    /// Things that rows name and no table describes.
+    /// Entities that rows name but no table describes.
     pub made_up: u64,
-    /// Rows whose track is not there; counted on the workers.
+    /// Rows whose track is missing; counted on the workers.
     lost_tracks: AtomicU64,
 }
 
@@ -161,7 +161,7 @@ impl Identity {
             let facts: Json = serde_json::from_str(extra).unwrap_or_default();
             let product = [row.text("product_name"), row.text("model_name"), row.text("user_name")];
             let product = product.into_iter().find(|name| !name.is_empty()).unwrap_or_default();
-            // Since schema 4 a user may have named the agent, and the architecture is the generic name.
+            // Since schema 4 the agent's name may be the user's, and the architecture is the generic name.
             let names = [row.text("name"), row.text("generic_name")];
             let target = names.into_iter().find(|name| name.starts_with("gfx"));
             let name = target.or_else(|| names.into_iter().find(|name| !name.is_empty())).unwrap_or_default();
@@ -246,7 +246,7 @@ impl Identity {
             let Some(id) = row.int("id") else { return };
             pairs.push((id, self.tracks.len() as u32));
             let process = self.process(row.int("pid"));
-            // Rows of schema 4 know their place by their track alone, so what it names must be there.
+            // Rows of schema 4 have only a track, so everything that the track names must exist.
             let mut find = |kind, name| Some(self.make_up(kind, row.int(name)?, process, trace));
             let agent = find(EntityKind::Agent, "agent_id").map_or(AgentId::NONE, AgentId);
             let queue = find(EntityKind::Queue, "queue_id").map_or(QueueId::NONE, QueueId);
@@ -264,7 +264,7 @@ impl Identity {
         self.tracks_by_id = ById::new(&pairs);
     }
 
-    /// A process, the only one where the row does not say.
+    /// A process; if the row does not say, the only one.
     fn process(&self, id: Option<i64>) -> ProcessId {
         id.and_then(|id| self.processes.get(id)).map_or(self.only_process, ProcessId)
     }
@@ -295,19 +295,19 @@ impl Identity {
         self.tracks_by_id.get(id).map(|i| self.tracks[i as usize])
     }
 
-    /// The place of a row whose track is not there.
+    /// The track for rows whose own is missing.
     #[cold]
     pub fn no_track(&self) -> Track {
         self.lost_tracks.fetch_add(1, Ordering::Relaxed);
         Track { process: self.only_process, ..Track::default() }
     }
 
-    /// Rows whose track is not there.
+    /// Rows whose track is missing.
     pub fn lost_tracks(&self) -> u64 {
         self.lost_tracks.load(Ordering::Relaxed)
     }
 
-    /// The trace's number of what a row refers to.
+    /// The trace's number for what a row refers to.
     #[inline]
     pub fn find(&self, kind: EntityKind, id: i64) -> Option<u32> {
         self.table(kind).get(id)
@@ -328,7 +328,7 @@ impl Identity {
         self.only_process
     }
 
-    /// What a row refers to and no table describes: known by its number alone.
+    /// Creates what a row refers to but no table describes: only its number is known.
     pub fn make_up(&mut self, kind: EntityKind, id: i64, process: ProcessId, trace: &mut Trace) -> u32 {
         if let Some(known) = self.find(kind, id) {
             return known;
@@ -373,7 +373,7 @@ macro_rules! from_number {
 }
 from_number!(ProcessId, ThreadId, AgentId, QueueId, StreamId);
 
-/// Categories that have a table of their own.
+/// Categories in their own table.
 fn read_categories(group: &Group<'_>, trace: &mut Trace) -> Option<ById> {
     let (base, column) = group.categories();
     (base != table::STRING).then(|| read_strings(group, (base, column), trace))
@@ -394,7 +394,7 @@ fn read_strings(group: &Group<'_>, (base, column): (&str, &str), trace: &mut Tra
     ById::new(&pairs)
 }
 
-/// The variables of the launcher in a process's environment. No others are kept: they may be secrets.
+/// The launcher's variables in a process's environment. No others are kept: they may be secrets.
 fn launcher_variables(environment: &str) -> Vec<(&'static str, String)> {
     let known = || launchers::VARIABLES.iter().chain(RANK_VARIABLES).copied();
     if !known().any(|name| environment.contains(name)) {
@@ -415,13 +415,13 @@ fn launcher_variables(environment: &str) -> Vec<(&'static str, String)> {
     found
 }
 
-/// The rank that a launcher tells.
+/// The rank that a launcher set.
 fn rank_of(variables: &[(&str, String)]) -> Option<u32> {
     let told = |name: &str| variables.iter().find(|(known, _)| *known == name);
     RANK_VARIABLES.iter().find_map(|name| told(name).and_then(|(_, value)| value.parse().ok()))
 }
 
-/// Memory of an agent: the sum of its banks, or what it calls local.
+/// Memory of an agent: the sum of its banks, or its local memory.
 fn memory_of(facts: &Json) -> Option<i64> {
     let banks = facts.get("mem_banks").and_then(Json::as_array);
     let size = |bank: &Json| bank.get("size_in_bytes").and_then(Json::as_i64);

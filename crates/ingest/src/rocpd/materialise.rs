@@ -1,5 +1,5 @@
-//! Databases whose rocpd names are views over something else, or tables without rowids: SQLite copies what they
-//! show into plain tables of a temporary file, which is then read like any other.
+//! Databases whose rocpd names are views over something else, or tables without rowids: SQLite copies their
+//! rows into plain tables of a temporary file, which is then read like any other.
 
 use std::path::{Path, PathBuf};
 
@@ -11,19 +11,19 @@ use super::groups::base_of;
 use crate::Error;
 use crate::sqlite::Database;
 
-/// A temporary database that goes away with this.
+/// A temporary database that is deleted on drop.
 pub(super) struct Copy {
     folder: TemporaryFolder,
 }
 
 impl Copy {
-    /// Where it is.
+    /// Path of the file.
     pub fn path(&self) -> PathBuf {
         self.folder.path().join("copy.db")
     }
 }
 
-/// Whether rows can only be had through SQLite: there are rocpd names, none of them a plain table.
+/// Whether rows are accessible only through SQLite: there are rocpd names, none of them a plain table.
 pub(super) fn needed(database: &Database) -> bool {
     let plain = database.tables.iter().any(|t| t.has_rows && base_of(&t.name).is_some());
     let rowless = database.tables.iter().any(|t| !t.has_rows && base_of(&t.name).is_some());
@@ -31,12 +31,12 @@ pub(super) fn needed(database: &Database) -> bool {
     !plain && (views || rowless)
 }
 
-/// Copies what the rocpd names show. The original is opened read-only.
+/// Copies the rows behind the rocpd names. The original is opened read-only.
 pub(super) fn tables(path: &Path) -> Result<Copy, Error> {
     let damaged = |why: String| Error::Damaged { path: path.into(), format: "rocpd", why };
     let folder = TemporaryFolder::of_system().map_err(|e| damaged(format!("no temporary folder: {e}")))?;
     let copy = Copy { folder };
-    // Bound as a parameter and a path, never as text of a statement: paths hold quotes.
+    // Passed as a parameter and a path, never as text of a statement: paths contain quotes.
     let target = Connection::open(copy.path()).map_err(|e| damaged(e.to_string()))?;
     let source =
         Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)
@@ -51,7 +51,7 @@ fn copy_tables(source: &Connection, target: &Connection) -> rusqlite::Result<()>
     target.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN")?;
     for name in names.iter().filter(|name| base_of(name).is_some()) {
         let quoted = name.replace('"', "\"\"");
-        // A view that does not work is a table that is missing.
+        // A broken view counts as a missing table.
         let Ok(mut rows) = source.prepare(&format!("SELECT * FROM \"{quoted}\"")) else { continue };
         let columns: Vec<String> =
             rows.column_names().map(|name| format!("\"{}\"", name.replace('"', "\"\""))).collect();

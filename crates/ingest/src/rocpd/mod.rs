@@ -4,7 +4,7 @@
 //! sqlite::Database ─► groups (one per recording) ─► identity ─► events ─► kernels, copies, regions …
 //! ```
 //!
-//! Tables are found by name and suffix, columns by name; what is missing is left blank and reported.
+//! Tables are found by name and suffix, columns by name; missing ones are left empty and reported.
 
 mod counters;
 mod device;
@@ -61,25 +61,25 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
     report(&mut trace, &database, &groups, &losses, &tally);
     progress.advance(input.bytes.saturating_sub(advanced.get()));
     drop(groups);
-    // Unmapping a large file takes the system a while, and nobody has to wait for it.
+    // Unmapping a large file takes a while: do it in the background.
     rayon::spawn(move || drop(database));
     Ok(trace)
 }
 
-/// What could not be read, or only in part.
+/// Counts of what could not be read, or only in part.
 #[derive(Default)]
 struct Tally {
     /// Rows without a time.
     lost_rows: u64,
     /// Rows whose name is not in the database.
     nameless: u64,
-    /// Arguments and counter values of no row.
+    /// Arguments and counter values without a row.
     ownerless: u64,
-    /// Python frames that were not asked for.
+    /// Python frames that were not requested.
     frames: u64,
-    /// Threads, agents … that rows name and no table describes.
+    /// Threads, agents … that rows name but no table describes.
     made_up: u64,
-    /// Rows that name a track which is not there.
+    /// Rows that name a missing track.
     lost_tracks: u64,
 }
 
@@ -97,13 +97,13 @@ struct Reader<'a> {
 
 fn read_group(group: &Group<'_>, source: SourceId, needs: &Needs, trace: &mut Trace, tally: &mut Tally) {
     let identity = Identity::read(group, source, trace);
-    // First, as most recordings have none of a few named ones: their events need no owners then.
+    // Read first, since most recordings have none of the requested arguments: then events need no owners.
     let args = if needs.args == ArgNeeds::None { Vec::new() } else { host::find_args(group, needs, trace) };
     let any_args = !args.is_empty();
     let regions = needs.regions || needs.python_frames || needs.links || any_args;
     let kernels = needs.kernels || needs.counters || needs.links;
     let rows = regions || kernels || needs.memory_copies || needs.memory_allocations || needs.samples;
-    // Most recordings have the table of samples without a row: their events need no owners.
+    // Most recordings have an empty sample table: then events need no owners.
     let samples = needs.samples && group.has_rows(table::SAMPLE);
     let wanted = Wanted { all_messages: samples, owners: any_args || needs.counters };
     let events =
@@ -137,7 +137,7 @@ fn read_group(group: &Group<'_>, source: SourceId, needs: &Needs, trace: &mut Tr
     reader.tally.lost_tracks += reader.identity.lost_tracks();
 }
 
-/// Keeps the database's own facts, and warns of versions that are not wholly known.
+/// Keeps the database's own facts, and warns about versions that are not fully supported.
 fn check_version(group: &Group<'_>, source: SourceId, trace: &mut Trace) {
     let mut told = String::new();
     group.each(table::METADATA, |row| {
@@ -156,7 +156,7 @@ fn check_version(group: &Group<'_>, source: SourceId, trace: &mut Trace) {
     trace.health.report("schema", Status::Warn, major, message);
 }
 
-/// Opens a database for reading, with errors in our words.
+/// Opens a database for reading, with our error messages.
 pub(crate) fn open(path: &Path) -> Result<Database, Error> {
     Database::open(path).map_err(|error| match error {
         OpenError::Io(why) => Error::Unreadable { path: path.into(), why: why.to_string() },
@@ -166,14 +166,14 @@ pub(crate) fn open(path: &Path) -> Result<Database, Error> {
     })
 }
 
-/// What the file lost: figures of such a trace are wrong, so this fails its health.
+/// Reports losses: figures of such a trace are wrong, so its health fails.
 fn report_damage(trace: &mut Trace, database: &Database, recordings: usize, losses: &Losses) {
     let mut fail = |id, count: u64, message: String| {
         if count > 0 {
             trace.health.report(id, Status::Fail, Some(count as f64), message);
         }
     };
-    // A table has its recording in its name, which only matters where there are several.
+    // A table has its recording in its name, which matters only if there are several.
     let short = |name: &str| match base_of(name) {
         Some((base, _)) if recordings == 1 => base.to_string(),
         _ => name.to_string(),
@@ -233,6 +233,6 @@ fn report(trace: &mut Trace, database: &Database, groups: &[Group<'_>], losses: 
     warn(
         "undescribed",
         made_up,
-        format!("{made_up} processes, threads, agents, queues or streams are only known by their number"),
+        format!("{made_up} processes, threads, agents, queues or streams have no description, only a number"),
     );
 }

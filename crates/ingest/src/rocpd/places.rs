@@ -1,5 +1,5 @@
-//! Where and when a row took place, in whichever way the version of the schema says it: in the row's own columns, or
-//! by ids of a track and of times.
+//! Where and when a row ran, however the schema version stores it: in the row's own columns, or as ids of a
+//! track and of times.
 
 use formats::rocpd::table;
 use formats::rocpd::versions::ColumnSource as Found;
@@ -12,18 +12,18 @@ use crate::by_id::ById;
 use crate::sqlite::{Col, Row};
 use crate::times::usable;
 
-/// Slots of [`Refs`] that places use; tables number their own references from [`OWN_SLOTS`] on.
+/// Slots of [`Refs`] that places use; tables number their own references from [`OWN_SLOTS`].
 const PROCESS: usize = 0;
 const THREAD: usize = 1;
 const AGENT: usize = 2;
 const QUEUE: usize = 3;
 const STREAM: usize = 4;
-/// First slot for references of a table besides its place.
+/// First slot for a table's own references.
 pub(super) const OWN_SLOTS: usize = 5;
 
-/// Columns that say where a row took place.
+/// Columns that say where a row ran.
 pub(super) struct Places {
-    /// Id of the track, where the table says it so.
+    /// Id of the track, if the table uses tracks.
     track: Col,
     process: Col,
     thread: Col,
@@ -49,7 +49,7 @@ impl Places {
         Self { track, process, thread, agent, queue, stream }
     }
 
-    /// The columns to ask for.
+    /// The columns to read.
     pub fn columns(&self) -> [Col; 6] {
         [self.track, self.process, self.thread, self.agent, self.queue, self.stream]
     }
@@ -87,7 +87,7 @@ impl Places {
         (process, refs.get(identity, (THREAD, EntityKind::Thread), at, row.int(self.thread)))
     }
 
-    /// The track's place, but for columns that the row has itself.
+    /// The track's place, overridden by columns that the row has itself.
     fn by_track(&self, row: &Row<'_>, at: usize, refs: &mut Refs, identity: &Identity) -> Track {
         let mut place = refs.track(identity, row.int(self.track));
         if self.process.is_present() {
@@ -109,14 +109,14 @@ impl Places {
     }
 }
 
-/// One column of a place that is set after all rows were read.
+/// One column of a place that is set after all rows are read.
 pub(super) enum Late {
     Process(ProcessId),
     Thread(ThreadId),
     Agent(AgentId),
     Queue(QueueId),
     Stream(StreamId),
-    /// A reference of the table's own, counted from zero.
+    /// One of the table's own references, counted from zero.
     Own(usize, u32),
 }
 
@@ -134,10 +134,10 @@ impl Late {
     }
 }
 
-/// Every time of a recording by its id, where rows say ids instead of times (4.0).
+/// Every time of a recording by its id, if rows store ids instead of times (4.0).
 #[derive(Default)]
 pub(super) struct Stamps {
-    /// Id of the first time; those after it count up, unless `index` is there.
+    /// Id of the first time; the following ids are consecutive unless `index` is set.
     first: i64,
     index: Option<ById>,
     values: Vec<i64>,
@@ -208,7 +208,7 @@ pub(super) struct Time<'a> {
 }
 
 impl<'a> Time<'a> {
-    /// The column of a table that says `name`.
+    /// The column of a table for `name`.
     pub fn of(group: &Group<'_>, stamps: &'a Stamps, base: &str, name: &str) -> Self {
         match group.place(base, name) {
             Found::Elsewhere(other) => Self { column: group.column(base, other.key), stamps: Some(stamps) },
@@ -216,12 +216,12 @@ impl<'a> Time<'a> {
         }
     }
 
-    /// The column to ask for.
+    /// The column to read.
     pub fn column(&self) -> Col {
         self.column
     }
 
-    /// The time of a row; none where it has none.
+    /// The time of a row; `None` if it has none.
     #[inline]
     pub fn get(&self, row: &Row<'_>) -> Option<i64> {
         let value = row.int(self.column)?;
@@ -232,7 +232,7 @@ impl<'a> Time<'a> {
     }
 }
 
-/// Start and end of a row, where both are there and a run can have them.
+/// Start and end of a row, if both exist and are plausible.
 #[inline]
 pub(super) fn times(start: &Time<'_>, end: &Time<'_>, row: &Row<'_>) -> Option<(i64, i64)> {
     usable(start.get(row), end.get(row))

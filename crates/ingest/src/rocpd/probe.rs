@@ -7,7 +7,7 @@ use super::{groups, materialise, open};
 use crate::sqlite::{Database, OpenError};
 use crate::{Error, Progress};
 
-/// What a file turned out to be.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
     /// A rocpd database.
@@ -16,7 +16,7 @@ pub enum Probe {
     Rpd,
     /// ROCm Compute Profiler's analysis.
     ComputeAnalysis,
-    /// Some other program's database.
+    /// Another program's database.
     OtherDatabase,
     /// A database without any table.
     NoTables,
@@ -28,7 +28,7 @@ pub enum Probe {
 const ANALYSIS: [&str; 3] = ["compute_workload", "compute_kernel", "compute_metric_definition"];
 
 impl Probe {
-    /// What to tell a person who took it for a trace.
+    /// What to tell a person who mistook it for a trace.
     pub fn why(self) -> &'static str {
         match self {
             Probe::Rocpd => "it is a rocpd database",
@@ -49,7 +49,7 @@ impl Probe {
     pub(super) fn of(database: &Database) -> Self {
         let has = |name: &str| database.table(name).is_some();
         let (progress, advanced) = (Progress::default(), Cell::new(0));
-        // The older format has a `rocpd_string` and a `rocpd_metadata` too.
+        // The older format also has a `rocpd_string` and a `rocpd_metadata`.
         if has("rocpd_api") && has("rocpd_op") {
             Probe::Rpd
         } else if !groups::find(database, &progress, &advanced).is_empty() || materialise::needed(database) {
@@ -66,7 +66,7 @@ impl Probe {
     }
 }
 
-/// Looks at a file; only a file that cannot be opened or whose list of tables is unreadable is an error.
+/// Checks a file; only a file that cannot be opened or whose list of tables is unreadable is an error.
 pub fn probe(path: &Path) -> Result<Probe, Error> {
     match Database::open(path) {
         Ok(database) => Ok(Probe::of(&database)),
@@ -75,7 +75,7 @@ pub fn probe(path: &Path) -> Result<Probe, Error> {
     }
 }
 
-/// The recordings of a database: an input's identity is its guid, not its path.
+/// The recordings of a database: an input is identified by its guid, not its path.
 pub fn guids(path: &Path) -> Result<Vec<String>, Error> {
     let database = open(path)?;
     let (progress, advanced) = (Progress::default(), Cell::new(0));

@@ -5,11 +5,11 @@ use trace::{ProcessId, Trace};
 use super::identity::{EntityKind, FromNumber, Identity, Track};
 use super::places::Late;
 
-/// Columns with references that one table can have.
+/// How many reference columns a table can have.
 const SLOTS: usize = 8;
 const UNKNOWN: u32 = u32::MAX;
 
-/// A reference that no table explains: row, column, what and which.
+/// A reference that no table explains: row, column, kind and id.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Missing {
     pub row: usize,
@@ -33,7 +33,7 @@ impl Default for Refs {
 }
 
 impl Refs {
-    /// The trace's id for a row id in column `slot`; none for NULL, and for now for what is not described.
+    /// The trace's id for a row id in column `slot`; `NONE` for NULL, and for now for undescribed ones.
     #[inline]
     pub fn get<T: FromNumber + Default>(
         &mut self,
@@ -59,7 +59,7 @@ impl Refs {
         }
     }
 
-    /// The process of a row, the only one where it does not say.
+    /// The process of a row; if it does not say, the only one.
     #[inline]
     pub fn process(&mut self, identity: &Identity, row: usize, id: Option<i64>) -> ProcessId {
         match id {
@@ -68,7 +68,7 @@ impl Refs {
         }
     }
 
-    /// The place that a row's track says; nothing but the only process where no such track is there.
+    /// The place of a row's track; without a track, just the recording's only process.
     #[inline]
     pub fn track(&mut self, identity: &Identity, id: Option<i64>) -> Track {
         let Some(id) = id else { return identity.no_track() };
@@ -82,13 +82,13 @@ impl Refs {
         }
     }
 
-    /// Hands over what could not be resolved, with rows counted from the table's beginning.
+    /// Hands over unresolved references, with rows counted from the start of the table.
     pub fn drain_into(self, all: &mut Vec<Missing>, first_row: usize) {
         all.extend(self.missing.into_iter().map(|m| Missing { row: m.row + first_row, ..m }));
     }
 }
 
-/// Makes up what rows refer to and no table describes; `patch` sets one column of a row.
+/// Creates what rows refer to but no table describes; `patch` sets one column of a row.
 pub(super) fn make_up(
     missing: &[Missing],
     identity: &mut Identity,

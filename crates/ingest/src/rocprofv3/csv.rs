@@ -1,7 +1,7 @@
 //! rocprofv3 CSV sets: the files of one run, or of several processes that share a prefix.
 //!
-//! Columns are matched by name, so that every release's column set reads alike; rows of `*_stats` files
-//! are totals of what the other files hold and are left out.
+//! Columns are matched by name, so every release's column set reads alike; rows of `*_stats` files are totals
+//! of the other files and are left out.
 
 mod agents;
 mod columns;
@@ -22,7 +22,7 @@ use self::columns::Columns;
 use self::header::CsvTable;
 use self::processes::Processes;
 use self::split::{Layout, Rows};
-use crate::bytes::{Whole, read_whole};
+use crate::bytes::{InputBytes, read_whole};
 use crate::entities::Entities;
 use crate::{Error, Input, Progress};
 
@@ -33,7 +33,7 @@ struct OpenFile<'i> {
     names: Vec<String>,
     doubled: bool,
     body: usize,
-    bytes: Whole,
+    bytes: InputBytes,
 }
 
 /// Reads one set of CSV files (`input.files`).
@@ -60,11 +60,11 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
     Ok(set.finish())
 }
 
-fn open(path: &Path, bytes: Whole) -> Option<OpenFile<'_>> {
+fn open(path: &Path, bytes: InputBytes) -> Option<OpenFile<'_>> {
     let end = memchr::memchr(b'\n', &bytes).unwrap_or(bytes.len());
     let names = header::columns(&bytes[..end]);
     let kind = header::kind_of(&names).ok()?;
-    // AMD's writer quotes every name and escapes nothing; Python's quotes where it must and escapes.
+    // AMD's writer quotes every name and escapes nothing; Python's quotes only when needed and escapes.
     let doubled = !bytes[..end].contains(&b'"');
     let body = (end + 1).min(bytes.len());
     Some(OpenFile { path, kind, names, doubled, body, bytes })
@@ -77,20 +77,20 @@ const FREE_TEXT: &[(CsvTable, &[&str])] = &[
     (CsvTable::Calls, &["function", "name"]),
 ];
 
-/// A set while it is read.
+/// The state of reading a set.
 struct Set<'n> {
     trace: Trace,
     needs: &'n Needs,
     entities: Entities,
     agents: Agents,
     processes: Processes,
-    /// Kernels by process and dispatch, once counters ask for them.
+    /// Kernels by process and dispatch, built when counters first need them.
     dispatches: Option<Map<(ProcessId, i64), u32>>,
     /// Names with bytes that are not text.
     garbled: u64,
     /// Rows without a usable time or name.
     unusable: u64,
-    /// Rows that belong to no table of a trace.
+    /// Rows without a table in a trace.
     unread: u64,
 }
 

@@ -5,8 +5,8 @@
 //! bytes ─► sections of each process (where they are) ─► facts (names, symbols, devices) ─► records ─► tables
 //! ```
 //!
-//! Sections are located first, so that their order in the file does not matter; records are then read in
-//! one go, without a tree.
+//! Sections are located first, so their order in the file does not matter; records are then read in one pass,
+//! without a tree.
 
 mod counters;
 mod facts;
@@ -33,7 +33,8 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
     let bytes = read_whole(&input.path, progress)?;
     let processes = sections::processes(&bytes);
     if processes.is_empty() {
-        let why = "it has no process: it ends before the first record, or its beginning is damaged".into();
+        let why =
+            "no process found: the file ends before the first record, or its beginning is damaged".into();
         return Err(Error::Damaged { path: input.path.clone(), format: input.format.name(), why });
     }
     let mut trace = Trace::default();
@@ -50,14 +51,14 @@ pub fn read(input: &Input, needs: &Needs, progress: &Progress) -> Result<Trace, 
     Ok(trace)
 }
 
-/// What could not be read.
+/// Counts of what could not be read.
 #[derive(Default)]
 struct Lost {
     /// Records that did not parse.
     records: u64,
     /// Records without times.
     unusable: u64,
-    /// Parts whose brackets do not match.
+    /// Sections with unbalanced brackets.
     sections: u64,
     /// Whether the file ends too early.
     cut: bool,
@@ -95,7 +96,7 @@ impl Lost {
     }
 }
 
-/// One process while it is read.
+/// The state of reading one process.
 struct Reader<'a, 'r> {
     trace: &'r mut Trace,
     needs: &'r Needs,
@@ -106,7 +107,7 @@ struct Reader<'a, 'r> {
     devices: Devices,
     names: Names<'a>,
     symbols: Symbols<'a>,
-    /// Kernel rows by dispatch, once counters ask for them.
+    /// Kernel rows by dispatch, built when counters first need them.
     dispatches: Map<i64, u32>,
 }
 

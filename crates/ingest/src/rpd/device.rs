@@ -1,4 +1,4 @@
-//! GPU work and what was measured of it: `rocpd_op` with `rocpd_kernelapi` and `rocpd_copyapi`, `rocpd_counter`,
+//! GPU work and its measurements: `rocpd_op` with `rocpd_kernelapi` and `rocpd_copyapi`, `rocpd_counter`,
 //! `rocpd_monitor`.
 
 use formats::rpd::table;
@@ -39,7 +39,7 @@ struct Op {
     kind: Option<i64>,
 }
 
-/// What the numbers of a grid count, which the file does not say.
+/// The unit of grid sizes, which the file does not record.
 #[derive(Clone, Copy, PartialEq)]
 enum GridUnit {
     WorkItems,
@@ -47,7 +47,7 @@ enum GridUnit {
     Unknown,
 }
 
-/// What kind of work an op type names.
+/// The kind of work that an op type names.
 #[derive(Clone, Copy)]
 enum Work {
     Kernel,
@@ -57,7 +57,7 @@ enum Work {
 /// Units of monitors.
 const UNITS: [(&str, &str); 4] = [("sclk", "MHz"), ("mclk", "MHz"), ("power", "W"), ("temp", "°C")];
 
-/// Rows by the call that they belong to.
+/// Rows by their call.
 struct ByCall<T> {
     by_id: ById,
     rows: Vec<T>,
@@ -153,7 +153,7 @@ impl Reader<'_> {
         let stream = self.stream(at.process, transfer.and_then(|transfer| transfer.stream));
         let gpu = op.gpu.unwrap_or(0);
         let address = |address: Option<i64>| OptI64::from(address.filter(|address| *address != 0));
-        // Devices of copies are numbered unlike those of ops, so only the direction tells which end is the GPU.
+        // Copies and ops number devices differently, so only the direction shows which end is the GPU.
         let words = self.trace.strings.get(at.name).to_ascii_lowercase().replace('_', "");
         let own = self.lanes.gpu(&mut self.trace, at.process, gpu);
         let queue = self.lanes.queue(&mut self.trace, at.process, gpu, op.queue.unwrap_or(0));
@@ -251,8 +251,8 @@ impl Reader<'_> {
         ByCall { by_id: ById::new(&pairs), rows }
     }
 
-    /// rocprofiler's data counts work-items, roctracer's what the call was given: workgroups. A grid that is no multiple of
-    /// its workgroup, or the names of copies, tell which it was.
+    /// rocprofiler's data counts work-items, roctracer's the call's arguments: workgroups. A grid that is not
+    /// a multiple of its workgroup, or the names of copies, show which one it was.
     fn grid_unit(&self, launches: &ByCall<Launch>) -> GridUnit {
         let work_items = |launch: &Launch| self.counts_work_items(launch);
         let odd = |launch: &Launch| {
@@ -299,7 +299,7 @@ impl Reader<'_> {
         );
     }
 
-    /// Reads what was sampled of the devices.
+    /// Reads samples of the devices.
     pub(super) fn monitors(&mut self) {
         self.each(
             table::MONITOR,
@@ -339,7 +339,7 @@ impl Reader<'_> {
     }
 }
 
-/// Where and when GPU work took place.
+/// Where and when GPU work ran.
 struct Placed {
     start: i64,
     end: i64,

@@ -8,15 +8,15 @@ use super::Reader;
 use crate::by_id::ById;
 use crate::times::usable;
 
-/// The only argument of a call: all of them, as one text.
+/// Key for a call's arguments: the file stores them all as one text.
 const ARGS: &str = "args";
 
-/// Who made each call, and of what.
+/// The caller and kind of each call.
 #[derive(Default)]
 pub(super) struct Calls {
     by_id: ById,
     callers: Vec<(ProcessId, ThreadId, StrId)>,
-    /// Of all times.
+    /// Fingerprint of all times.
     pub fingerprint: u64,
 }
 
@@ -46,7 +46,7 @@ struct Call {
     category: Option<i64>,
 }
 
-/// Whose text is the text of arguments.
+/// What a text of arguments belongs to.
 enum Owner {
     Region(usize),
     Marker(usize),
@@ -103,7 +103,7 @@ impl Reader<'_> {
         self.arguments(owners);
     }
 
-    /// Makes a call a region, and a marker without length a sample.
+    /// Stores a call as a region, and a marker without a duration as a sample.
     fn file(
         &mut self,
         call: &Call,
@@ -176,7 +176,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the texts that somebody waits for: names of markers, arguments of calls.
+    /// Reads the texts that are needed: names of markers, arguments of calls.
     fn arguments(&mut self, owners: Vec<(i64, Owner)>) {
         if owners.is_empty() {
             return;

@@ -1,11 +1,11 @@
-//! Processes, threads, GPUs, queues and streams as rows name them: by numbers alone.
+//! Processes, threads, GPUs, queues and streams, which rows identify only by number.
 
 use trace::{
     Agent, AgentId, AgentKind, Map, OptI64, Process, ProcessId, Queue, QueueId, SourceId, StrId, Stream,
     StreamId, Thread, ThreadId, Trace,
 };
 
-/// What rows have named so far.
+/// The entities that rows have named so far.
 pub(super) struct Lanes {
     source: SourceId,
     /// Files of several machines number processes in steps of this.
@@ -33,7 +33,7 @@ impl Lanes {
         }
     }
 
-    /// A fact of the file that may be a stride.
+    /// Takes a fact of the file, which may be a stride.
     pub fn stride(&mut self, tag: &str, value: &str) {
         let Some(stride) = value.trim().parse().ok().filter(|stride: &i64| *stride > 0) else { return };
         match tag {
@@ -43,7 +43,7 @@ impl Lanes {
         }
     }
 
-    /// The process of a number.
+    /// The process with a number.
     pub fn process(&mut self, trace: &mut Trace, pid: i64) -> ProcessId {
         let (source, stride) = (self.source, self.pid_stride);
         *self.processes.entry(pid).or_insert_with(|| {
@@ -52,7 +52,7 @@ impl Lanes {
         })
     }
 
-    /// The process of work that no call belongs to: the only one, or one that is not known.
+    /// The process of work without a call: the only one, or an unknown one.
     pub fn some_process(&mut self, trace: &mut Trace) -> ProcessId {
         match trace.processes.len() {
             0 => self.process(trace, 0),
@@ -88,7 +88,7 @@ impl Lanes {
         *self.queues.entry((process, gpu, id)).or_insert_with(new)
     }
 
-    /// A stream of a process, which the file knows by its address.
+    /// A stream of a process; the file identifies it by address.
     pub fn stream(&mut self, trace: &mut Trace, process: ProcessId, id: i64) -> StreamId {
         let new = || trace.add_stream(Stream { process, id, name: StrId::EMPTY });
         *self.streams.entry((process, id)).or_insert_with(new)

@@ -6,7 +6,7 @@
 //!     └─ rocpd_copyapi: bytes, devices, stream           rocpd_counter ─► counters
 //! ```
 //!
-//! Only the prefix of the table names is rocpd's. Ids of calls are correlation ids.
+//! Only the prefix of the table names is rocpd's. Call ids are correlation ids.
 
 mod device;
 mod host;
@@ -57,14 +57,14 @@ struct Reader<'a> {
     strings: ById,
     lanes: Lanes,
     calls: host::Calls,
-    /// Pages and rows that made no sense.
+    /// Invalid pages and rows.
     damaged: u64,
     /// Rows without a time.
     lost: u64,
 }
 
 impl Reader<'_> {
-    /// Reads columns of a table by name, row by row; nothing where the table is missing.
+    /// Reads columns of a table by name, row by row; nothing if the table is missing.
     fn each<const N: usize, T: Send>(
         &mut self,
         table: &str,
@@ -92,7 +92,7 @@ impl Reader<'_> {
         id.and_then(|id| self.strings.get(id)).map_or(StrId::EMPTY, StrId)
     }
 
-    /// Facts of the file, and how it numbers processes and GPUs of several machines.
+    /// Facts about the file, and how it numbers processes and GPUs of several machines.
     fn metadata(&mut self, source: SourceId) {
         self.each(
             table::METADATA,
@@ -107,7 +107,7 @@ impl Reader<'_> {
 
     fn finish(self) -> Trace {
         let Self { mut trace, damaged, lost, .. } = self;
-        // The file has no identity of its own: its times are its fingerprint.
+        // The file has no identity of its own, so its times are used as a fingerprint.
         let bytes = |times: &[i64]| times.iter().flat_map(|time| time.to_le_bytes()).collect::<Vec<u8>>();
         let times =
             [rapidhash_v3(&bytes(&trace.kernels.start)), rapidhash_v3(&bytes(&trace.memory_copies.start))];

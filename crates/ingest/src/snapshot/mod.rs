@@ -4,8 +4,9 @@
 //! bytes ─► pickle machine (data only) ─► dictionaries told by their keys ─► events, segments, blocks, distinct stacks
 //! ```
 //!
-//! Nothing in the file is ever called: an opcode that names or calls anything ends the read with an error that names it. The file is
-//! read through a window and folded as it arrives, so memory follows the number of events, not the size of the file.
+//! Nothing in the file is ever called: an opcode that names or calls anything ends the read with an error
+//! that names it. The file is read through a window and folded as it arrives, so memory use follows the
+//! number of events, not the file size.
 
 mod pickle;
 mod rows;
@@ -24,7 +25,7 @@ use self::values::Values;
 use crate::bytes::{self, open_stream};
 use crate::{Error, Input, Progress};
 
-/// Category of the parts of a program that a snapshot names.
+/// Category of the program parts that a snapshot names.
 const ANNOTATION: &str = "user_annotation";
 
 /// Devices beyond this are damage.
@@ -75,7 +76,7 @@ pub fn read(input: &Input, _: &Needs, progress: &Progress) -> Result<Trace, Erro
     Ok(trace)
 }
 
-/// What a pickle is by its first bytes: a snapshot, or why it is none.
+/// Whether the first bytes are those of a pickled snapshot; if not, why.
 pub(crate) fn looks_like_snapshot(mut head: &[u8]) -> Result<(), String> {
     let has = |name: &str| head.windows(name.len()).any(|part| part == name.as_bytes());
     if ["segments", "device_traces", "segment_type"].into_iter().any(has) {
@@ -83,13 +84,13 @@ pub(crate) fn looks_like_snapshot(mut head: &[u8]) -> Result<(), String> {
     }
     match pickle::run(&mut head, &mut Values::new()) {
         Err(Stop::Refused { opcode, asks, at }) => {
-            Err(format!("a Python pickle that asks for {asks} ({opcode} at byte {at}); nothing was run"))
+            Err(format!("a Python pickle that loads {asks} ({opcode} at byte {at}); nothing was executed"))
         }
         _ => Err("a Python pickle, but not a memory snapshot of torch".into()),
     }
 }
 
-/// Whether a file begins as a pickle that we can read.
+/// Whether a file begins like a pickle that this reader supports.
 pub(crate) fn is_pickle(head: &[u8]) -> bool {
     matches!(head, [0x80, protocol, ..] if pickle::PROTOCOLS.contains(protocol))
 }
@@ -99,7 +100,7 @@ fn into_trace(values: Values, input: &Input) -> Trace {
     let mut trace = Trace { strings, ..Trace::default() };
     let source = Source {
         bytes: input.bytes,
-        // It tells about a rank, and is no timeline of one.
+        // It has facts about a rank, but is not a timeline of one.
         role: Some("memory".into()),
         ..Source::named(&input.path.to_string_lossy(), input.format.name())
     };
@@ -122,7 +123,7 @@ fn into_trace(values: Values, input: &Input) -> Trace {
         trace.add_metadata(source, KEYS[*key as usize], &value);
     }
     if rows.damaged > 0 {
-        let message = format!("{} dictionaries lack a field that they must have", rows.damaged);
+        let message = format!("{} dictionaries lack a required field", rows.damaged);
         trace.health.report("damaged_rows", Status::Warn, Some(rows.damaged as f64), message);
     }
     trace.allocator_events = rows.events;
@@ -132,7 +133,7 @@ fn into_trace(values: Values, input: &Input) -> Trace {
     trace
 }
 
-/// A number that is the same for the same recording.
+/// A number that is equal for equal recordings.
 fn identity(rows: &rows::Rows) -> u64 {
     let mix =
         |hash: u64, value: i64| (hash ^ value as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31);
@@ -141,7 +142,7 @@ fn identity(rows: &rows::Rows) -> u64 {
     addresses.fold(events.fold(0, |hash, value| mix(hash, *value)), mix)
 }
 
-/// The GPUs, made as they are met.
+/// The GPUs, created when first named.
 struct Devices {
     agents: Map<i64, AgentId>,
     process: ProcessId,
@@ -167,7 +168,7 @@ impl Devices {
     }
 }
 
-/// Events know their device by the list they are in.
+/// Events belong to the device whose list they are in.
 fn events(rows: &mut rows::Rows, lists: &[Vec<Value>], devices: &mut Devices, trace: &mut Trace) {
     rows.events.process.fill(devices.process);
     let list = |value: Option<&Value>| match value {
@@ -175,7 +176,7 @@ fn events(rows: &mut rows::Rows, lists: &[Vec<Value>], devices: &mut Devices, tr
         _ => &[],
     };
     let traces = list(rows.device_traces.as_ref());
-    // A snapshot that was cut may have no list of devices around the first device's events.
+    // A truncated snapshot may have no list of devices around the first device's events.
     for (device, of_device) in traces.iter().enumerate() {
         let items = list(Some(of_device));
         if items.is_empty() {
@@ -212,7 +213,7 @@ fn segments(rows: &mut rows::Rows, devices: &mut Devices, trace: &mut Trace) {
     }
 }
 
-/// Parts of the program with a name, from their starts and ends.
+/// Named parts of the program, from their starts and ends.
 fn annotations(all: &[Annotation], process: ProcessId, trace: &mut Trace) {
     if all.is_empty() {
         return;

@@ -1,6 +1,6 @@
-//! A pickle machine that only makes data: protocols 2 to 5, and no opcode that names, finds or calls anything.
+//! A pickle machine that only builds data: protocols 2 to 5, without opcodes that name or call anything.
 //!
-//! Opcodes are decoded from a small window over the stream; what they make is kept by [`Values`], which folds it at once.
+//! Opcodes are decoded from a small window over the stream; [`Values`] stores and folds the values.
 
 use super::value::Value;
 use super::values::Values;
@@ -14,7 +14,7 @@ const LONGEST_TEXT: u64 = 64 << 20;
 
 /// Gives bytes from front to back.
 pub(super) trait Fill {
-    /// Fills the slice as far as there are bytes, and says how many there were.
+    /// Fills the slice with the bytes available, and returns how many there were.
     fn fill(&mut self, into: &mut [u8]) -> usize;
 }
 
@@ -34,11 +34,11 @@ pub(super) enum Stop {
     Cut,
     /// It asks for more than data.
     Refused { opcode: &'static str, asks: String, at: u64 },
-    /// It makes no sense from here on.
+    /// It is invalid from here on.
     Malformed { why: String, at: u64 },
 }
 
-/// Runs a pickle to its end. What it made is in `values`, also when it stops early.
+/// Runs a pickle to its end. Its values are in `values`, even if it stops early.
 pub(super) fn run(from: &mut impl Fill, values: &mut Values) -> Result<(), Stop> {
     let mut window = Window { from, bytes: vec![0; WINDOW], at: 0, end: 0, before: 0 };
     loop {
@@ -53,7 +53,7 @@ pub(super) fn run(from: &mut impl Fill, values: &mut Values) -> Result<(), Stop>
     }
 }
 
-/// What goes wrong in one step.
+/// How one step can fail.
 #[derive(Debug)]
 pub(super) enum Fault {
     Cut,
@@ -145,7 +145,7 @@ fn step(window: &mut Window<impl Fill>, values: &mut Values) -> Result<bool, Fau
         }
         0x95 => drop(window.array::<8>()?),
         b'.' => return Ok(false),
-        // SHORT_BINBYTES, BINBYTES, BINBYTES8, BYTEARRAY8, SHORT_BINSTRING, BINSTRING: no part of a snapshot.
+        // SHORT_BINBYTES, BINBYTES, BINBYTES8, BYTEARRAY8, SHORT_BINSTRING, BINSTRING: not used by snapshots.
         b'C' | b'U' => skip(window, values, Length::Byte)?,
         b'B' | b'T' => skip(window, values, Length::Four)?,
         0x8e | 0x96 => skip(window, values, Length::Eight)?,
@@ -186,7 +186,7 @@ fn not_data(opcode: u8, window: &mut Window<impl Fill>, values: &Values) -> Faul
     }
 }
 
-/// How many bytes tell a length.
+/// How many bytes encode a length.
 #[derive(Clone, Copy)]
 enum Length {
     Byte,
@@ -211,7 +211,7 @@ fn text(window: &mut Window<impl Fill>, values: &mut Values, of: Length) -> Resu
     values.text(bytes)
 }
 
-/// A whole number; one beyond 64 bits is no address, size or time.
+/// A whole number; one beyond 64 bits is not an address, size or time.
 fn long(window: &mut Window<impl Fill>, values: &mut Values, of: Length) -> Result<(), Fault> {
     let length = length(window, of)?;
     if length > LONGEST_TEXT {
@@ -230,7 +230,7 @@ fn long(window: &mut Window<impl Fill>, values: &mut Values, of: Length) -> Resu
     values.push(value.unwrap_or(Value::Opaque))
 }
 
-/// Bytes that are not text: passed over, however many there are.
+/// Bytes that are not text: skipped, however many there are.
 fn skip(window: &mut Window<impl Fill>, values: &mut Values, of: Length) -> Result<(), Fault> {
     let mut left = length(window, of)?;
     while left > 0 {
@@ -282,14 +282,14 @@ impl<F: Fill> Window<'_, F> {
         Ok(&self.bytes[self.at - count..self.at])
     }
 
-    /// Moves the window on until it has `count` bytes.
+    /// Refills the window until it has `count` bytes.
     #[cold]
     fn more(&mut self, count: usize) -> Result<(), Fault> {
         self.bytes.copy_within(self.at..self.end, 0);
         self.before += self.at as u64;
         (self.at, self.end) = (0, self.end - self.at);
         while self.end < count {
-            // A long text grows the window as its bytes come, not by what it claims to have.
+            // A long text grows the window as its bytes arrive, not by the length it claims.
             if self.end == self.bytes.len() {
                 self.bytes.resize(2 * self.end, 0);
             }
@@ -302,7 +302,7 @@ impl<F: Fill> Window<'_, F> {
         Ok(())
     }
 
-    /// A line of text, for the name of what is refused.
+    /// A line of text, to name what is refused.
     fn line(&mut self) -> Option<String> {
         let mut line = Vec::new();
         while line.len() < 256 {

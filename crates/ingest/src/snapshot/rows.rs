@@ -1,4 +1,4 @@
-//! What the dictionaries of a snapshot are, told by their keys, and the rows they become.
+//! Identifies the dictionaries of a snapshot by their keys, and turns them into rows.
 
 use trace::{
     AllocatorAction, AllocatorBlock, AllocatorBlocks, AllocatorEvent, AllocatorEvents, AllocatorSegment,
@@ -7,7 +7,7 @@ use trace::{
 
 use super::value::Value;
 
-/// Declares the keys that are read: a name each, and its number.
+/// Declares the keys that are read: a name for each, and its number.
 macro_rules! keys {
     ($($key:ident $name:literal,)*) => {
         /// A key of a dictionary.
@@ -62,7 +62,7 @@ impl Key {
     }
 }
 
-/// Settings of the allocator that are kept as facts about the run.
+/// Allocator settings that are kept as facts about the run.
 const SETTINGS: [Key; 3] = [Key::AllocConf, Key::ExpandableSegments, Key::MaxSplit];
 
 /// Whether a key's value is a list of rows.
@@ -97,7 +97,7 @@ fn stack(entries: &Entries) -> StackId {
     }
 }
 
-/// A frame, if this is one.
+/// A frame, if the dictionary is one.
 #[inline]
 pub(super) fn frame(entries: &Entries) -> Option<Frame> {
     let (mut name, mut file, mut line) = (None, None, None);
@@ -116,7 +116,7 @@ pub(super) fn frame(entries: &Entries) -> Option<Frame> {
     })
 }
 
-/// The start or end of a part of the program that has a name.
+/// The start or end of a named part of the program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Annotation {
     pub is_start: bool,
@@ -125,8 +125,8 @@ pub(super) struct Annotation {
     pub at: i64,
 }
 
-/// The rows of a snapshot. Ids of streams, agents and processes are filled in at the end: until then a stream id is a place in
-/// `streams`.
+/// The rows of a snapshot. Ids of streams, agents and processes are filled in at the end: until then a stream
+/// id is an index into `streams`.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     pub events: AllocatorEvents,
@@ -134,7 +134,7 @@ pub(super) struct Rows {
     pub segments: AllocatorSegments,
     /// Device of each segment.
     pub segment_device: Vec<i64>,
-    /// Segment of each block, once it is known.
+    /// Segment of each block, once known.
     pub block_segment: Vec<u32>,
     pub annotations: Vec<Annotation>,
     pub settings: Vec<(Key, Value)>,
@@ -144,12 +144,12 @@ pub(super) struct Rows {
     pub device_traces: Option<Value>,
     /// Whether there was a list of segments, maybe empty.
     pub has_segments: bool,
-    /// Rows that lack what they must have.
+    /// Rows that lack required fields.
     pub damaged: u64,
 }
 
 impl Rows {
-    /// Adds the row that a dictionary is.
+    /// Adds the row for a dictionary.
     pub fn add(&mut self, entries: &Entries, lists: &mut [Vec<Value>], strings: &Strings) -> Value {
         let has = |key: Key| entries.iter().any(|(known, _)| *known == key);
         if has(Key::Action) {
@@ -180,7 +180,7 @@ impl Rows {
     fn stream(&mut self, entries: &Entries) -> StreamId {
         let Some(id) = number(entries, Key::Stream) else { return StreamId::NONE };
         let known = self.streams.iter().rposition(|known| *known == id);
-        // Hardly ever more than a few; beyond this it is no list of streams.
+        // There are rarely more than a few; beyond this it is not a list of streams.
         if known.is_none() && self.streams.len() >= 4096 {
             return StreamId::NONE;
         }
@@ -225,7 +225,7 @@ impl Rows {
         };
         let own = stack(entries);
         self.blocks.push(AllocatorBlock {
-            // Older snapshots give no address of a block; its place in the segment tells.
+            // Older snapshots give no address for a block; its position in the segment gives it.
             address: number(entries, Key::Address).unwrap_or(i64::MIN),
             bytes,
             requested: number(entries, Key::Requested).map_or(OptI64::NONE, OptI64::some),

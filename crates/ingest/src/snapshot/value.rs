@@ -5,9 +5,9 @@ use trace::StrId;
 /// A value on the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value {
-    /// Of no interest.
+    /// Not needed.
     Opaque,
-    /// A whole number, or a truth value as 0 or 1.
+    /// A whole number, or a boolean as 0 or 1.
     Int(i64),
     Text(StrId),
     Frame(u32),
@@ -20,7 +20,7 @@ pub(super) enum Value {
     /// A list of rows of one kind.
     List(u32),
     EmptyList,
-    /// A dictionary or list whose entries still arrive.
+    /// A dictionary or list that is still being filled.
     Open(u32),
 }
 
@@ -48,7 +48,7 @@ impl Packed {
             Value::EmptyList => (9, 0),
             Value::Open(number) => (10, number),
         };
-        // Numbers of rows that do not fit are not referred to again.
+        // Rows with larger numbers are never referenced again.
         if number >> NUMBER_BITS != 0 { Self(0) } else { Self(kind << NUMBER_BITS | number) }
     }
 
@@ -65,7 +65,7 @@ impl Packed {
             7 => Value::Segment(number),
             8 => Value::List(number),
             9 => Value::EmptyList,
-            // A container that is still open refers to itself: there is no such snapshot.
+            // An open container that contains itself: no snapshot has one.
             _ => Value::Opaque,
         }
     }

@@ -1,8 +1,9 @@
 //! The values of a snapshot's pickle: small handles, folded into columns as soon as a dictionary or list is complete.
 //!
-//! No tree of the file is ever built. A dictionary is open while its entries arrive. When it goes into another value it is told by
-//! its keys what it is (a frame, an event, a block, a segment), becomes a row, and only the row's number stays. A list of frames
-//! becomes the number of a distinct stack. The memo holds four bytes an entry.
+//! No tree of the file is ever built. A dictionary is open while its entries arrive. When it goes into
+//! another value its keys decide what it is (a frame, an event, a block, a segment), it becomes a row, and
+//! only the row's number stays. A list of frames becomes the number of a distinct stack. The memo takes four
+//! bytes per entry.
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
@@ -12,12 +13,12 @@ use super::pickle::Fault;
 use super::rows::{self, Key, Rows};
 use super::value::{Packed, Value};
 
-/// Values that wait on the stack; a pickler writes batches of 1,000.
+/// Limit for values waiting on the stack; a pickler writes batches of 1,000.
 const MOST_WAITING: usize = 1 << 20;
-/// How far a memo number may be ahead of the last; picklers count.
+/// How far a memo number may be ahead of the last; picklers number consecutively.
 const MEMO_GAP: usize = 1 << 16;
 
-/// A dictionary or list whose entries still arrive.
+/// A dictionary or list that is still being filled.
 #[derive(Debug, Default)]
 struct Open {
     is_list: bool,
@@ -28,7 +29,7 @@ struct Open {
     memo: Option<u32>,
 }
 
-/// The stack, the memo and all that was folded.
+/// The stack, the memo and everything already folded.
 #[derive(Debug)]
 pub(super) struct Values {
     pub strings: Strings,
@@ -56,7 +57,7 @@ impl Values {
     /// Nothing read yet.
     pub fn new() -> Self {
         let mut strings = Strings::default();
-        // The keys come first, so that a text's number says which key it is.
+        // The keys come first, so that a text's number identifies its key.
         for (number, name) in (1..).zip(rows::KEYS) {
             let id = strings.intern(name);
             debug_assert_eq!(id.0, number);
@@ -83,7 +84,7 @@ impl Values {
     #[inline]
     pub fn push(&mut self, value: Value) -> Result<(), Fault> {
         if self.stack.len() >= MOST_WAITING {
-            return Err(malformed("too many values wait to be put together"));
+            return Err(malformed("too many values are pending"));
         }
         self.stack.push(value);
         Ok(())
@@ -96,7 +97,7 @@ impl Values {
 
     pub fn mark(&mut self) -> Result<(), Fault> {
         if self.marks.len() >= MOST_WAITING {
-            return Err(malformed("too many values wait to be put together"));
+            return Err(malformed("too many values are pending"));
         }
         self.marks.push(self.stack.len() as u32);
         Ok(())
@@ -105,7 +106,7 @@ impl Values {
     #[inline]
     pub fn get(&mut self, number: usize) -> Result<(), Fault> {
         let Some(packed) = self.memo.get(number) else {
-            return Err(Fault::Malformed(format!("it refers to value {number}, which it has not made")));
+            return Err(Fault::Malformed(format!("it refers to value {number}, which does not exist")));
         };
         let value = packed.value(&self.numbers);
         self.push(value)
@@ -294,7 +295,7 @@ impl Values {
         }
     }
 
-    /// A value as it goes into another: containers are folded.
+    /// Folds a value when it goes into another: containers become rows or lists.
     #[inline]
     fn settled(&mut self, value: Value) -> Value {
         let Value::Open(number) = value else { return value };
@@ -361,7 +362,7 @@ impl Values {
         }
     }
 
-    /// In a file that was cut, puts lists into the list before them: a list of one gets its value without a mark.
+    /// In a truncated file, merges lists into the list before them: a single value has no mark.
     fn append_last(&mut self, mark: usize) {
         let mut place = mark;
         while matches!(self.stack.get(place), Some(Value::Text(_))) {
@@ -376,12 +377,12 @@ impl Values {
 
     /// The end of the pickle, or of its bytes: folds what is left.
     pub fn finish(&mut self) {
-        // A cut file leaves entries above marks; they belong to the container below.
+        // A truncated file leaves entries above marks; they belong to the container below.
         while let Some(mark) = self.marks.pop() {
             let mark = (mark as usize).min(self.stack.len());
             match mark.checked_sub(1).map(|below| self.stack[below]) {
                 Some(Value::Open(open)) if self.open[open as usize].is_list => self.append_from(mark, open),
-                // Half a row is no row; what holds rows is read as far as it goes.
+                // An incomplete row is dropped; containers of rows are read as far as they go.
                 Some(Value::Open(open)) if self.stack[mark..].iter().any(|&key| rows::holds_rows(key)) => {
                     self.append_last(mark);
                     self.set_from(mark, open);

@@ -8,13 +8,13 @@ use super::record::{Col, Fields, Row, varint};
 
 const LEAF: u8 = 13;
 const INTERIOR: u8 = 5;
-/// Pages that one worker reads at a time: few, so that nobody waits long for the last one of a round.
+/// Pages that one worker reads at a time: few, so that nothing waits long for the last one of a round.
 const CHUNK: usize = 64;
-/// Rows of narrow tables that a chunk holds, to make room for them at once.
+/// Rows of narrow tables per chunk, to reserve memory at once.
 pub(crate) const ROWS_OF_CHUNK: usize = 6 << 10;
-/// Chunks of a round for each worker; few enough that their results stay small beside the table.
+/// Chunks per worker and round; few enough that their results stay small compared with the table.
 const ROUND: usize = 16;
-/// No sound tree is deeper, whatever its page size.
+/// No valid tree is deeper, whatever its page size.
 const DEEPEST: usize = 40;
 
 /// How a scan ended.
@@ -22,7 +22,7 @@ const DEEPEST: usize = 40;
 pub struct Scanned {
     /// Rows read.
     pub rows: u64,
-    /// Pages and rows that made no sense and were passed over.
+    /// Invalid pages and rows that were skipped.
     pub damaged: u64,
 }
 
@@ -65,7 +65,7 @@ pub(super) fn scan<T: Send>(
             merge(state);
         }
     };
-    // While one round is put together here, the others read the next.
+    // While one round is merged here, the workers read the next.
     let mut done = Vec::new();
     for round in leaves.chunks(CHUNK * ROUND * workers) {
         let mut next = Vec::new();
@@ -84,7 +84,7 @@ pub(super) fn scan<T: Send>(
     total
 }
 
-/// Whether a tree is one leaf without a row.
+/// Whether a tree is a single leaf without rows.
 pub(super) fn is_empty(pager: &Pager, root: u32) -> bool {
     let header = header_at(root);
     pager.page(root).is_some_and(|page| page[header] == LEAF && be16(page, header + 3) == 0)
@@ -148,7 +148,7 @@ impl LeafReader<'_> {
     }
 }
 
-/// Puts a record together from its leaf part (which ends with the first page number) and its chain.
+/// Assembles a record from its leaf part (which ends with the first page number) and its overflow chain.
 fn gather(pager: &Pager, first: &[u8], length: usize, out: &mut Vec<u8>) -> Option<()> {
     let (local, next) = first.split_at(first.len() - 4);
     // A damaged length must not make us reserve memory: no record is longer than the database.
@@ -178,7 +178,7 @@ fn local_bytes(length: usize, usable: usize) -> usize {
     if fitting <= most { fitting } else { least }
 }
 
-/// Leaf pages of a tree in row order, and how many pages on the way made no sense.
+/// Leaf pages of a tree in row order, and how many pages on the way were invalid.
 fn leaves(pager: &Pager, root: u32) -> (Vec<u32>, u64) {
     let mut walk =
         Walk { pager, seen: vec![0; pager.limit() as usize / 64 + 1], leaves: Vec::new(), damaged: 0 };
@@ -238,8 +238,8 @@ impl Walk<'_> {
             }
         }
         children.push(be32(page, header + 8));
-        // All children of a page are of one level. Looking at each would fault every leaf in, one by one, before
-        // the workers start; a leaf that is none is found out when it is read.
+        // All children of a page are on one level. Checking each would fault every leaf in, one by one,
+        // before the workers start; a child that is not a leaf is noticed when it is read.
         let level =
             children.iter().take(8).find_map(|c| self.kind(*c).filter(|k| matches!(*k, LEAF | INTERIOR)));
         for child in children {

@@ -2,7 +2,7 @@
 
 use super::record::Col;
 
-/// What a row has that was written before the column was added.
+/// The value of a column in rows written before it was added.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DefaultValue {
     /// Nothing, or an expression that is not evaluated here.
@@ -50,10 +50,10 @@ impl Token {
     }
 }
 
-/// Words that begin a constraint of the table instead of a column.
+/// Words that begin a table constraint instead of a column.
 const TABLE_CONSTRAINTS: [&str; 5] = ["CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN"];
 
-/// Reads the columns; a text that makes no sense has none.
+/// Reads the columns; an invalid statement has none.
 pub(super) fn parse(sql: &str) -> Created {
     let tokens = tokens(sql);
     let Some(open) = tokens.iter().position(|t| *t == Token::Symbol('(')) else {
@@ -127,7 +127,7 @@ fn default(definition: &[Token]) -> DefaultValue {
     }
 }
 
-/// Splits what stands between the outer brackets at its commas; the second part is what follows them.
+/// Splits the text between the outer brackets at its commas; the second part is what follows them.
 fn split(tokens: &[Token]) -> (Vec<&[Token]>, &[Token]) {
     let (mut depth, mut from, mut parts) = (0usize, 0, Vec::new());
     for (i, token) in tokens.iter().enumerate() {
@@ -182,7 +182,7 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '$' | '.') || !c.is_ascii()
 }
 
-/// The text within quotes, doubled quotes undone, and its length with quotes.
+/// The text within quotes, with doubled quotes undone, and its length including quotes.
 fn quoted(rest: &str, close: char) -> (String, usize) {
     let mut text = String::new();
     let mut characters = rest.char_indices().skip(1).peekable();

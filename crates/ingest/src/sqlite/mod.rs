@@ -1,6 +1,6 @@
-//! A read-only reader of SQLite files that goes straight to the pages: mapped, on all cores, only the columns
-//! asked for. It never takes a lock or writes a byte, looks through a `-wal` and past a hot `-journal`, and
-//! counts damaged pages instead of failing on them.
+//! A read-only reader of SQLite files that goes straight to the pages: mapped, on all cores, only the
+//! requested columns. It never takes a lock or writes a byte, applies a `-wal` and undoes a hot `-journal`,
+//! and counts damaged pages instead of failing on them.
 //!
 //! ```text
 //! Pager (file + overlay) ─► schema ─► table ─► leaves ─► rows, decoded in parallel
@@ -21,20 +21,20 @@ pub use record::{Col, Row, Value};
 
 use pager::Pager;
 
-/// Why a file is no database that can be read.
+/// Why a file is not a readable database.
 #[derive(Debug)]
 pub enum OpenError {
     /// The file cannot be opened.
     Io(std::io::Error),
     /// It has no bytes.
     Empty,
-    /// It does not begin as SQLite files do.
+    /// It does not begin like a SQLite file.
     NotSqlite,
-    /// The header or the list of tables makes no sense.
+    /// The header or the list of tables is invalid.
     Damaged(String),
 }
 
-/// A table as the schema describes it.
+/// A table in the schema.
 #[derive(Clone, Debug)]
 pub struct Table {
     /// Its name.
@@ -59,18 +59,18 @@ impl Table {
 /// An open database.
 pub struct Database {
     pager: Pager,
-    /// Tables, `sqlite_…` ones left out.
+    /// Tables, without the `sqlite_…` ones.
     pub tables: Vec<Table>,
     /// Names of views.
     pub views: Vec<String>,
-    /// Damaged pages met in the list of tables.
+    /// Damaged pages in the list of tables.
     pub damaged_schema: u64,
-    /// The last id that SQLite gave in each AUTOINCREMENT table.
+    /// The last id that SQLite assigned in each AUTOINCREMENT table.
     last_ids: Vec<(String, i64)>,
 }
 
 impl Database {
-    /// Opens a file, with its write-ahead log or rollback journal when there is one.
+    /// Opens a file, with its write-ahead log or rollback journal if there is one.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         let pager = Pager::open(path)?;
         let (tables, views, last_ids) = (Vec::new(), Vec::new(), Vec::new());
@@ -79,7 +79,7 @@ impl Database {
         Ok(database)
     }
 
-    /// Pages that the file should have and does not.
+    /// Pages that the file should have but does not.
     pub fn missing_pages(&self) -> u64 {
         self.pager.missing_pages()
     }
@@ -94,13 +94,13 @@ impl Database {
         self.tables.iter().find(|t| t.name.eq_ignore_ascii_case(name))
     }
 
-    /// How many rows a table should have at most, by the last id that was given in it; none where nothing tells.
+    /// The most rows a table should have, by the last id assigned in it; `None` if unknown.
     pub fn promised_rows(&self, table: &str) -> Option<u64> {
         let last = self.last_ids.iter().find(|(name, _)| name.eq_ignore_ascii_case(table))?;
         u64::try_from(last.1).ok()
     }
 
-    /// Whether a table is known to have no row.
+    /// Whether a table is known to be empty.
     pub fn is_empty(&self, table: &Table) -> bool {
         !table.has_rows || btree::is_empty(&self.pager, table.root)
     }
@@ -160,8 +160,8 @@ impl Database {
         self.last_ids = found;
     }
 
-    /// Reads all rows of a table: `each` is called on workers with a fresh `start()` for every few hundred pages,
-    /// `merge` gets the results in row order. `wanted` are the columns that `each` looks at.
+    /// Reads all rows of a table: `each` is called on workers with a fresh `start()` for every few hundred
+    /// pages, `merge` gets the results in row order. `wanted` are the columns that `each` reads.
     pub fn scan<T: Send>(
         &self,
         table: &Table,
@@ -173,8 +173,8 @@ impl Database {
         btree::scan(&self.pager, table, wanted, start, each, merge)
     }
 
-    /// Reads columns by name: `take` gets what `read` makes of each row, in row order; nothing where the table is missing. A
-    /// table without a column `id` is numbered by its rows.
+    /// Reads columns by name: `take` gets the result of `read` for each row, in row order; nothing if the
+    /// table is missing. A table without a column `id` is numbered by its rows.
     pub fn each<const N: usize, T: Send>(
         &self,
         table: &str,

@@ -1,4 +1,4 @@
-//! Pages that stand beside the file: newer ones in a write-ahead log, older ones in a hot rollback journal.
+//! Pages stored next to the file: newer ones in a write-ahead log, older ones in a hot rollback journal.
 
 use std::fs::File;
 use std::path::Path;
@@ -12,14 +12,14 @@ pub(super) struct Overlay {
     offsets: Map<u32, usize>,
     /// Bytes of a page.
     pub page_size: usize,
-    /// Pages of the database, which may be more or fewer than the file has.
+    /// Pages in the database, which may differ from the number in the file.
     pub pages: Option<u32>,
     /// `-wal` or `-journal`.
     pub name: &'static str,
 }
 
 impl Overlay {
-    /// The companion of a database that must be taken into account, if any.
+    /// The companion file of a database that must be applied, if any.
     pub fn beside(path: &Path) -> Option<Self> {
         Self::wal(path).or_else(|| Self::journal(path))
     }
@@ -58,7 +58,7 @@ impl Overlay {
                 break;
             }
             pending.push((number, at + 24));
-            // Frames count once their transaction is committed.
+            // Frames count only once their transaction is committed.
             if size != 0 {
                 committed.extend(pending.drain(..));
                 pages = Some(size);
@@ -124,7 +124,7 @@ fn map(path: &Path, ending: &str) -> Option<Mmap> {
     if file.metadata().ok()?.len() < 28 {
         return None;
     }
-    // SAFETY: the file is only read; a writer that shortens it at this moment is the mapping's known risk.
+    // SAFETY: the file is only read; a writer that shortens it now is the usual risk of a mapped file.
     unsafe { Mmap::map(&file) }.ok()
 }
 

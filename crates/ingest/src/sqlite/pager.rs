@@ -1,4 +1,4 @@
-//! Pages of a database by number, from the mapped file or from what stands beside it.
+//! Pages of a database by number, from the mapped file or its companion.
 
 use std::fs::File;
 use std::path::Path;
@@ -23,7 +23,7 @@ pub(super) struct Pager {
     page_size: usize,
     /// Bytes of a page that hold data.
     pub usable: usize,
-    /// Pages that the database has by its own account.
+    /// Pages of the database, according to its header.
     pub pages: u32,
     pub encoding: Encoding,
 }
@@ -37,7 +37,7 @@ impl Pager {
         let length = file.metadata().map_err(OpenError::Io)?.len();
         let overlay = Overlay::beside(path);
         let file = if length > 0 {
-            // SAFETY: the file is only read; a writer that shortens it at this moment is the mapping's known risk.
+            // SAFETY: the file is only read; a writer may shorten it, the usual risk of a mapped file.
             Some(unsafe { Mmap::map(&file) }.map_err(OpenError::Io)?)
         } else {
             None
@@ -67,7 +67,7 @@ impl Pager {
         let word =
             |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
         let in_file = u32::try_from(length / page_size as u64).unwrap_or(u32::MAX);
-        // The header's count holds only if the last writer knew of it.
+        // The header's count is valid only if the last writer updated it.
         let by_header = if word(24) == word(92) { word(28) } else { 0 };
         let pages =
             overlay.as_ref().and_then(|o| o.pages).unwrap_or(if by_header > 0 { by_header } else { in_file });
@@ -95,7 +95,7 @@ impl Pager {
         self.file.as_ref()?.get(at..at.checked_add(self.page_size)?)
     }
 
-    /// The highest page number there can be.
+    /// The highest possible page number.
     pub fn limit(&self) -> u32 {
         let in_file = self.file.as_ref().map_or(0, |f| f.len() / self.page_size);
         self.pages.max(u32::try_from(in_file).unwrap_or(u32::MAX))

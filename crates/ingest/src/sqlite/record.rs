@@ -1,4 +1,4 @@
-//! Rows: a record's header says where each value is, and only those asked for are decoded.
+//! Rows: a record's header says where each value is, and only requested values are decoded.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ impl Col {
     /// The column is the rowid.
     pub const ROWID: Col = Col(u16::MAX - 1);
 
-    /// The column at a place in the record.
+    /// The column at an index in the record.
     pub fn at(index: u16) -> Self {
         Col(index)
     }
@@ -25,7 +25,7 @@ impl Col {
         self != Col::ABSENT
     }
 
-    /// Place in the record.
+    /// Index in the record.
     pub(super) fn index(self) -> Option<usize> {
         (self.0 < Col::ROWID.0).then_some(usize::from(self.0))
     }
@@ -46,9 +46,9 @@ pub enum Value<'a> {
     Blob(&'a [u8]),
 }
 
-/// Columns of a record that can be looked at; tables of traces have two dozen.
+/// Limit for the columns of a record; tables of traces have two dozen.
 const MOST_COLUMNS: usize = 64;
-/// Bytes of a value by serial type, for those of one byte.
+/// Size of a value by serial type, for one-byte serial types.
 const WIDTHS: [u8; 128] = widths();
 
 const fn widths() -> [u8; 128] {
@@ -66,7 +66,7 @@ const fn widths() -> [u8; 128] {
     widths
 }
 
-/// Serial types and offsets of the record at hand.
+/// Serial types and offsets of the current record.
 pub(super) struct Fields {
     count: usize,
     serial: [u32; MOST_COLUMNS],
@@ -78,7 +78,7 @@ impl Fields {
         Self { count: 0, serial: [0; MOST_COLUMNS], start: [0; MOST_COLUMNS] }
     }
 
-    /// Reads the header as far as the first `upto` columns. False: the record makes no sense.
+    /// Reads the header up to the first `upto` columns. False: the record is invalid.
     #[inline]
     pub fn parse(&mut self, payload: &[u8], upto: usize) -> bool {
         let Some((header, mut at)) = varint(payload, 0) else { return false };
@@ -101,7 +101,7 @@ impl Fields {
                 let Ok(serial) = u32::try_from(serial) else { return false };
                 at = next;
                 self.serial[count] = serial;
-                // Small types may be spelt with more bytes than they need.
+                // Small types may be encoded in more bytes than they need.
                 let width =
                     WIDTHS.get(serial as usize).map_or((serial.max(12) - 12) / 2, |&width| width.into());
                 offset += u64::from(width);
@@ -109,7 +109,7 @@ impl Fields {
             count += 1;
         }
         self.count = count;
-        // Offsets only grow: where the last value ends within the record, all do.
+        // Offsets only grow: if the last value ends within the record, all do.
         offset <= payload.len() as u64
     }
 }
@@ -157,27 +157,27 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Rows that are older than a column have its default.
+    /// Rows older than a column have its default.
     #[cold]
     fn default(&self, col: Col) -> Value<'a> {
         match self.columns.iter().find(|c| c.place == col).map(|c| &c.default) {
             Some(DefaultValue::Int(i)) => Value::Int(*i),
             Some(DefaultValue::Real(f)) => Value::Real(*f),
-            // Defaults are kept as UTF-8, whatever the file has.
+            // Defaults are kept as UTF-8, whatever the file uses.
             Some(DefaultValue::Text(t)) if self.encoding == Encoding::Utf8 => Value::Text(t.as_bytes()),
             _ => Value::Null,
         }
     }
 
-    /// A whole number; NULL and what is no number give none. Numbers beyond 64 bits were stored as reals, and some
-    /// writers store text: a bit pattern up to 2^64 comes back as such.
+    /// A whole number; `None` for NULL and for anything else. Numbers beyond 64 bits were stored as reals,
+    /// and some writers store text: a bit pattern up to 2^64 is restored.
     #[inline]
     pub fn int(&self, col: Col) -> Option<i64> {
         if let Some(i) = col.index().filter(|&i| i < self.fields.count) {
             match self.fields.serial[i] {
                 0 => return None,
                 serial @ 1..=6 => {
-                    // The number is at the front of these eight bytes, its sign first.
+                    // The number is at the front of these eight bytes, sign first.
                     if let Some(bytes) = self.payload[self.fields.start[i] as usize..].first_chunk() {
                         let spare = 64 - 8 * u32::from(WIDTHS[serial as usize]);
                         return Some(i64::from_be_bytes(*bytes) >> spare);
@@ -208,7 +208,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Text, or the printed number; bad bytes are replaced.
+    /// Text, or the printed number; invalid bytes are replaced.
     pub fn text(&self, col: Col) -> Option<Cow<'a, str>> {
         match self.value(col) {
             Value::Null => None,
@@ -224,7 +224,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Bit patterns from here up to twice as much are numbers below zero.
+/// Bit patterns from here up to twice as much are negative numbers.
 const TWO_TO_63: f64 = (1u64 << 63) as f64;
 
 #[cold]
@@ -252,7 +252,7 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Cow<'static, str> {
     char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect::<String>().into()
 }
 
-/// SQLite's big-endian varint at a place; the second number is the place after it.
+/// SQLite's big-endian varint at a position; the second number is the position after it.
 #[inline]
 pub(super) fn varint(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     let first = *bytes.get(at)?;

@@ -149,7 +149,7 @@ fn a_log_with_committed_rows_is_read_and_left_alone() {
     connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0").unwrap();
     fill(&connection, 1000);
     connection.execute_batch("DELETE FROM t WHERE id > 2000; BEGIN; DELETE FROM t").unwrap();
-    // What the open transaction did is not committed, so it is not there for anybody else.
+    // The open transaction is not committed, so others do not see its changes.
     let reader = Connection::open(&path).unwrap();
     let before = std::fs::read(folder.path().join("t.db-wal")).unwrap();
     assert!(before.len() > 4096);
@@ -170,7 +170,7 @@ fn a_hot_journal_is_rolled_back_in_memory_only() {
             "PRAGMA cache_size = 5; BEGIN; UPDATE t SET a = 'overwritten', b = 'gone'; DELETE FROM t WHERE id < 4000",
         )
         .unwrap();
-    // The process dies here: the file is half changed, the journal holds what was there.
+    // The process dies here: the file is half changed, the journal holds the old pages.
     let copy = folder.path().join("copy.db");
     std::fs::copy(&path, &copy).unwrap();
     let journal = folder.path().join("copy.db-journal");

@@ -1,4 +1,4 @@
-//! The `args` of an event: those that its row is made from, and those that were asked for.
+//! The `args` of an event: those that its row is made from, and those that were requested.
 
 use super::category::Category;
 use super::layout::{self, Code, Spelling};
@@ -43,7 +43,7 @@ use Argument::*;
 
 const COUNT: usize = Peer as usize + 1;
 
-/// Which arguments are looked for; reading stops when all were found.
+/// Which arguments to look for; reading stops when all are found.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Want(u32);
 
@@ -57,7 +57,7 @@ impl std::ops::BitOr for Want {
 
 /// All of them are values of a counter.
 const SERIES: u32 = 1 << 30;
-/// Some or all are to be kept as they are.
+/// Some or all are kept unchanged.
 const KEEP: u32 = 1 << 31;
 
 impl Want {
@@ -123,26 +123,26 @@ const SPELLING: Spelling = Spelling {
     has_few_values: |_| false,
 };
 
-/// The arguments of one event, as they stand in the file; empty when absent.
+/// The arguments of one event, as written in the file; empty if absent.
 #[derive(Default)]
 pub(super) struct Arguments<'a> {
-    /// The text from where the event begins: it may have arguments twice.
+    /// The text from where the event begins: it may have `args` twice.
     text: &'a [u8],
-    /// Where each starts in the text and how long it is.
+    /// Start in the text and length of each.
     parts: [(u32, u32); COUNT],
     /// Values of a counter event.
     pub series: Vec<(&'a [u8], &'a [u8])>,
-    /// (position, name, value) of those that were asked for.
+    /// (position, name, value) of those that were requested.
     pub kept: Vec<(u32, u32, u32)>,
 }
 
 impl<'a> Arguments<'a> {
-    /// Those of an event that the text begins with, before any was read.
+    /// Arguments of an event at the start of the text, before any is read.
     pub fn of(text: &'a [u8]) -> Self {
         Self { text, ..Self::default() }
     }
 
-    /// What an argument says.
+    /// The value of an argument.
     #[inline]
     pub fn get(&self, argument: Argument) -> &'a [u8] {
         let (start, len) = self.parts[argument as usize];
@@ -194,7 +194,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Keeps an argument if it was asked for.
+    /// Keeps an argument if it was requested.
     #[inline]
     fn consider(&mut self, left: u32, position: u32, key: &[u8], value: &[u8], worker: &mut Worker) {
         if left & KEEP != 0 && worker.keeps(key) {
@@ -203,7 +203,7 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// A string without its quotes, anything else as it is; `null` counts as absent.
+/// A string without its quotes, anything else unchanged; `null` counts as absent.
 #[inline]
 fn unquoted(value: &[u8]) -> &[u8] {
     match value {

@@ -2,7 +2,7 @@
 
 use formats::torch::category::bytes as category;
 
-/// A category that is treated in a way of its own.
+/// A category that is handled in its own way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Category {
     /// Any other: a host interval.
@@ -15,7 +15,7 @@ pub(super) enum Category {
     Call,
     Op,
     Frame,
-    /// An interval of a GPU lane that is no work itself.
+    /// An interval on a GPU lane that is not work itself.
     GpuAnnotation,
     Sync,
 }
@@ -35,21 +35,21 @@ const KNOWN: &[(&[u8], Category)] = &[
 ];
 
 impl Category {
-    /// How many there are.
+    /// Number of categories.
     pub const COUNT: usize = Category::Sync as usize + 1;
 
     pub fn of(name: &[u8]) -> Self {
         KNOWN.iter().find(|(known, _)| *known == name).map_or(Category::Other, |(_, category)| *category)
     }
 
-    /// Whether its events lie on a lane (device, stream) rather than (process, thread).
+    /// Whether its events are on a lane (device, stream) rather than (process, thread).
     pub fn on_gpu(self) -> bool {
         use Category::*;
         matches!(self, Kernel | Copy | Fill | GpuAnnotation | Sync)
     }
 }
 
-/// What a runtime call does, as far as the reader cares.
+/// What a runtime call does, as far as the reader needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallKind {
     Other,
@@ -58,7 +58,7 @@ pub(crate) enum CallKind {
     Sync,
 }
 
-/// Calls that record, await or synchronise, without the `hip`, `cuda` or `cu` they begin with.
+/// Calls that record, await or synchronise, without their prefix `hip`, `cuda` or `cu`.
 const SYNCS: &[&[u8]] = &[
     b"EventRecord",
     b"EventRecordWithFlags",

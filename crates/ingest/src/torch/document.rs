@@ -1,6 +1,6 @@
-//! The document around the events: where events start and end, and how to go on after damage.
+//! The document around the events: where events start and end, and how to continue after damage.
 //!
-//! The walk over the whole text from its first byte defines what a file holds. Others may start in the
+//! The walk over the whole text from its first byte defines what a file holds. Other walks may start in the
 //! middle, at a plausible event; their part counts only if the walk before arrives at exactly that byte.
 
 use memchr::memmem::Finder;
@@ -11,29 +11,29 @@ use crate::json::{Cursor, Damage};
 /// An event longer than this is damage: a lost quote would otherwise swallow the file.
 pub(super) const MAX_EVENT: usize = 4 << 20;
 
-/// An event longer than this that seems to hold the start of another is damage too. It bounds what a lost
-/// quote costs.
+/// An event longer than this that seems to contain the start of another is damage too. This limits the cost
+/// of a lost quote.
 const LONG_EVENT: usize = 16 << 10;
 
 /// A top-level value longer than this is not kept as metadata.
 const MAX_METADATA: usize = 256 << 10;
 
-/// Where in the document a walk is.
+/// Position of a walk in the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DocumentPosition {
     /// Before the first byte.
     Start,
     /// In the outermost object, before a key.
     Top,
-    /// In the outermost object, behind a value.
+    /// In the outermost object, after a value.
     AfterValue,
     /// Among the events.
     Events,
-    /// Behind damage, looking for the next event.
+    /// After damage, looking for the next event.
     Lost,
-    /// In an event that the document ends in.
+    /// In an event that the end of the document cuts off.
     Cut,
-    /// Behind the end of the document.
+    /// After the end of the document.
     Done,
 }
 
@@ -45,20 +45,20 @@ pub(super) struct Stop {
     pub place: DocumentPosition,
 }
 
-/// Some bytes of a document and what they are of it.
+/// Some bytes of a document and their place in it.
 #[derive(Clone, Copy)]
 pub(super) struct Span<'a> {
     pub text: &'a [u8],
-    /// Stop before the first event at or behind this byte.
+    /// Stop before the first event at or after this byte.
     pub until: usize,
     /// Whether the document ends with the text.
     pub last: bool,
-    /// Whether the document is but a list of events.
+    /// Whether the document is just a list of events.
     pub bare: bool,
 }
 
 impl Worker<'_> {
-    /// Reads on from a place until the border, the end of the document or the end of the text.
+    /// Reads from a position until the border, the end of the document or the end of the text.
     pub fn walk(&mut self, span: Span<'_>, from: Stop) -> Stop {
         let Stop { mut at, mut place } = from;
         loop {
@@ -173,7 +173,7 @@ impl Worker<'_> {
 /// How reading an event ended.
 enum Read {
     To(usize),
-    /// The text ends in it.
+    /// The text ends inside it.
     Cut,
     Damaged,
 }
@@ -203,7 +203,7 @@ fn after_value(span: Span<'_>, at: usize) -> Step {
     }
 }
 
-/// Text behind the end means that it was none: damage had closed the document.
+/// Text after the end means that it was not the end: damage had closed the document.
 fn done(span: Span<'_>, at: usize) -> Step {
     let mut json = Cursor::at(span.text, at);
     match json.peek() {
@@ -225,7 +225,7 @@ fn lost(span: Span<'_>, at: usize) -> Step {
     }
 }
 
-/// Whether a document is but a list of events.
+/// Whether a document is just a list of events.
 pub(super) fn is_bare(text: &[u8]) -> bool {
     Cursor::at(text, if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 }).peek() == Some(b'[')
 }
@@ -233,7 +233,7 @@ pub(super) fn is_bare(text: &[u8]) -> bool {
 /// Keys an event may begin with.
 const FIRST_KEYS: [&[u8]; 8] = [b"ph", b"name", b"cat", b"args", b"pid", b"tid", b"ts", b"dur"];
 
-/// The next byte that looks like the start of an event: an object that is no value of a key and begins
+/// The next byte that looks like the start of an event: an object that is not the value of a key and begins
 /// with a key of events.
 pub(super) fn next_event(text: &[u8], from: usize) -> Option<usize> {
     let opens = Finder::new(b"{");
@@ -349,7 +349,7 @@ mod tests {
                     assert_eq!(stop.place, DocumentPosition::Done, "byte {byte} at {place}");
                     worker.tally.events
                 });
-                // What is not looked at may be damaged: the events around it are all there either way.
+                // Damage in skipped values goes unnoticed: the events around them are all there either way.
                 assert!(counts.iter().all(|events| *events >= 3), "byte {byte} at {place}: {counts:?}");
             }
         }

@@ -1,4 +1,4 @@
-//! One trace event: its fields into the worker's tables.
+//! Reads one trace event into the worker's tables.
 
 use std::sync::LazyLock;
 
@@ -16,13 +16,13 @@ use super::says::{direction, graph, handle, names_an_event, number, triple};
 use super::worker::Worker;
 use crate::json::{self, Cursor, Damage};
 
-/// The fields of an event besides its arguments, as they stand in the file.
+/// The fields of an event except its arguments, as written in the file.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Fields<'a> {
     phase: u8,
     kind: Category,
     category: &'a [u8],
-    /// How the category was met, if as before.
+    /// The layout step that read the category, if there was one.
     category_step: Option<u16>,
     name: &'a [u8],
     pid: &'a [u8],
@@ -48,8 +48,8 @@ mod key {
     pub const OTHER: Code = 9;
 }
 
-/// How flows from calls to GPU work say that they are such: the correlation says the same, more reliably. Quotes inside of
-/// strings are escaped, so that this is a key and its value.
+/// How flows from calls to GPU work identify themselves: the correlation shows the same, more reliably.
+/// Quotes inside strings are escaped, so this can only be a key and its value.
 static SAYS_AGAIN: LazyLock<[Finder; 2]> =
     LazyLock::new(|| [Finder::new(br#""cat": "ac2g""#), Finder::new(br#""cat":"ac2g""#)]);
 
@@ -70,7 +70,7 @@ const SPELLING: Spelling = Spelling {
 };
 
 impl<'n> Worker<'n> {
-    /// Reads the event the cursor is at and files it.
+    /// Reads the event the cursor is at and stores it.
     pub fn event<'a>(&mut self, json: &mut Cursor<'a>) -> Result<(), Damage> {
         let mut fields = Fields::default();
         let mut arguments = Arguments::of(&json.bytes()[json.pos()..]);
@@ -124,7 +124,7 @@ impl<'n> Worker<'n> {
         Ok(())
     }
 
-    /// Passes the rest of a flow that says again what correlations say, as nearly all do; whether it did.
+    /// Skips the rest of a flow that repeats a correlation, as nearly all do; returns whether it did.
     fn passes_flow(&mut self, json: &mut Cursor) -> Result<bool, Damage> {
         if self.needs.forward_backward {
             return Ok(false);
@@ -142,7 +142,7 @@ impl<'n> Worker<'n> {
         Ok(passes)
     }
 
-    /// The arguments that this event's row is made from.
+    /// The arguments needed for this event's row.
     fn wanted(&self, fields: &Fields) -> Want {
         let needs = self.needs;
         let base = match (fields.phase, fields.kind) {
@@ -245,7 +245,7 @@ impl<'n> Worker<'n> {
             return ShapeId::default();
         }
         let workgroup = triple(arguments.get(Argument::Block));
-        // torch counts workgroups, the model work-items.
+        // torch counts workgroups, the model counts work-items.
         let grid = triple(arguments.get(Argument::Grid))
             .zip(workgroup)
             .map(|(grid, block)| [0, 1, 2].map(|axis| grid[axis].saturating_mul(block[axis])));
@@ -338,10 +338,10 @@ impl<'n> Worker<'n> {
                 _ => {}
             }
         }
-        // Frames come this far only when they are wanted; launches are what links are made from.
+        // Frames are read only if they are wanted; links are made from launches.
         let wanted = self.needs.regions || fields.kind == Category::Frame || self.needs.links && is_call;
         if !wanted {
-            // Somebody must be the process of the GPU work.
+            // The GPU work needs a process.
             if !fields.kind.on_gpu() {
                 self.witness.get_or_insert(lane);
             }
@@ -367,7 +367,7 @@ impl<'n> Worker<'n> {
         self.keep(Owner::Region, row, arguments);
     }
 
-    /// The name of an event's category, found once for each way that it is written.
+    /// The name of an event's category, looked up once per spelling.
     fn category_name(&mut self, fields: &Fields) -> u32 {
         let Some(step) = fields.category_step.map(usize::from) else {
             return self.names.intern(fields.category);
@@ -483,7 +483,7 @@ impl<'n> Worker<'n> {
         self.keep(Owner::Open, row, arguments);
     }
 
-    /// Stores the arguments that were asked for.
+    /// Stores the requested arguments.
     fn keep(&mut self, owner: Owner, row: u32, arguments: &Arguments) {
         if matches!(self.needs.args, ArgNeeds::None) {
             return;

@@ -1,4 +1,4 @@
-//! A name for a document made from its content: equal documents have equal names, compressed or not.
+//! A name for a document, made from its content: equal documents have equal names, compressed or not.
 
 use rapidhash::v3::{RapidSecrets, rapidhash_v3, rapidhash_v3_seeded};
 

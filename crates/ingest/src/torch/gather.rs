@@ -1,4 +1,4 @@
-//! Columns of all workers put together in the order of the file, names and lanes made global on the way.
+//! Columns of all workers joined in file order, with names and lanes made global.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ macro_rules! take {
 }
 pub(super) use take;
 
-/// What the workers read, less the columns that were taken already.
+/// What the workers read, without the columns already taken.
 pub(super) struct Gather<'p> {
     pub rows: Vec<Rows>,
     pieces: &'p [Piece],
@@ -28,7 +28,7 @@ pub(super) struct Gather<'p> {
     values: Texts,
     lanes: Lanes,
     shapes: Vec<(Shapes, Vec<ShapeId>)>,
-    /// Times that do not fit behind the base time.
+    /// Times that overflow when the base time is added.
     pub overflows: u64,
 }
 
@@ -55,7 +55,7 @@ impl<'p> Gather<'p> {
         gather
     }
 
-    /// Values that stay as they are.
+    /// Values that are copied unchanged.
     pub fn plain<T: Copy + Send + Sync + 'static>(&self, table: usize, columns: Vec<Vec<T>>) -> Vec<T> {
         collect(columns, self.pieces, table, |_, _, value| value)
     }
@@ -70,7 +70,7 @@ impl<'p> Gather<'p> {
         collect(columns, self.pieces, table, |piece, _, id| known.known(pieces[piece].worker, id))
     }
 
-    /// Names as text of their own.
+    /// Names as separate strings.
     pub fn words(&self, table: usize, columns: Vec<Vec<u32>>) -> Vec<String> {
         collect(columns, self.pieces, table, |piece, _, id| self.texts.plain(self.pieces[piece].worker, id))
     }
@@ -85,7 +85,7 @@ impl<'p> Gather<'p> {
         collect(columns, self.pieces, table, |piece, _, id| known.known(pieces[piece].worker, id))
     }
 
-    /// Times behind the base time.
+    /// Times with the base time added.
     pub fn times(&mut self, table: usize, columns: Vec<Vec<i64>>) -> Vec<i64> {
         let (base_ns, overflows) = (self.base_ns, AtomicU64::new(0));
         let times = collect(columns, self.pieces, table, |_, _, at| {
@@ -122,14 +122,14 @@ impl<'p> Gather<'p> {
         collect(columns, self.pieces, table, |piece, _, shape| known[pieces[piece].worker].1[shape as usize])
     }
 
-    /// Rows that refer to rows of other tables: `refers` tells which, by place.
+    /// Rows that refer to rows of other tables: `refers` gives the table, by index.
     pub fn rows(
         &self,
         table: usize,
         columns: Vec<Vec<u32>>,
         refers: impl Fn(usize) -> usize + Sync,
     ) -> Vec<u32> {
-        // How far the rows of each piece moved, by table.
+        // How far the rows of each piece shift, by table.
         let mut before = [0i64; TABLES];
         let mut shifts: Vec<[i64; TABLES]> = Vec::with_capacity(self.pieces.len());
         for piece in self.pieces {
@@ -145,7 +145,7 @@ impl<'p> Gather<'p> {
         })
     }
 
-    /// All lanes that rows use, and one that shows who the host was.
+    /// All lanes that rows use, and one that identifies the host.
     pub fn all_lanes(&mut self) -> Vec<Lane> {
         let witness = self.pieces.iter().find_map(|piece| Some((piece.worker, piece.witness?)));
         if let Some((worker, lane)) = witness {
@@ -160,8 +160,8 @@ impl<'p> Gather<'p> {
     }
 }
 
-/// One column in the order of the file; the workers' columns go as soon as it is there. `map` gets the number of the
-/// piece, the place in the column and the value.
+/// One column in file order; the workers' columns are freed as soon as it is complete. `map` gets the number
+/// of the piece, the index in the column and the value.
 fn collect<T: Copy + Send + Sync + 'static, U: Send>(
     columns: Vec<Vec<T>>,
     pieces: &[Piece],
@@ -171,7 +171,7 @@ fn collect<T: Copy + Send + Sync + 'static, U: Send>(
     let total = pieces.iter().map(|piece| rows_of(piece, table).len()).sum();
     let mut out: Vec<U> = Vec::with_capacity(total);
     let mut room = &mut out.spare_capacity_mut()[..total];
-    /// Number of the piece, place in the column, values, and room for what they become.
+    /// Number of the piece, index in the column, values, and room for the results.
     type ColumnPiece<'a, T, U> = (usize, usize, &'a [T], &'a mut [MaybeUninit<U>]);
     let mut parts: Vec<ColumnPiece<T, U>> = Vec::new();
     let mut place = 0;
@@ -188,22 +188,22 @@ fn collect<T: Copy + Send + Sync + 'static, U: Send>(
             slot.write(map(piece, first + at, value));
         }
     });
-    // SAFETY: the parts are as long as the room, and each slot of theirs was written.
+    // SAFETY: the parts are as long as the room, and every slot was written.
     unsafe { out.set_len(total) };
-    // Giving large columns back takes the system a while, and it takes them one after the other.
+    // Freeing large columns takes a while: do it in the background.
     rayon::spawn(move || drop(columns));
     out
 }
 
-/// Rows that one thread takes at once.
+/// Rows that one thread handles at a time.
 pub(super) const ROWS_AT_ONCE: usize = 1 << 16;
 
 fn rows_of(piece: &Piece, table: usize) -> std::ops::Range<usize> {
     piece.from[table] as usize..piece.to[table] as usize
 }
 
-/// Which numbers each worker's column uses, in the order of the file, and by how many rows: (worker, number, rows). A
-/// number may come several times. `distinct` tells how many numbers a worker has.
+/// Which numbers each worker's column uses, in file order, and in how many rows: (worker, number, rows). A
+/// number may occur several times. `distinct` gives the count of numbers of a worker.
 fn uses(
     columns: &[Vec<u32>],
     pieces: &[Piece],
@@ -214,7 +214,7 @@ fn uses(
         .flat_map(|piece| {
             let rows = &columns[piece.worker][rows_of(piece, table)];
             let count = distinct(piece.worker);
-            // A list of uses is to be short beside the rows.
+            // A list of uses must be short compared with the rows.
             rows.chunks(ROWS_AT_ONCE.max(count)).map(move |part| (piece.worker, count, part))
         })
         .collect();
@@ -239,7 +239,7 @@ fn uses(
 #[derive(Default)]
 struct Lanes {
     keys: Vec<Vec<Vec<u8>>>,
-    /// The number of each worker's lanes, once it was asked for.
+    /// The numbers of each worker's lanes, once requested.
     known: Vec<Vec<u32>>,
     numbers: Map<Vec<u8>, u32>,
     lanes: Vec<Lane>,

@@ -14,11 +14,11 @@ use super::pairs::{self, FlowEnd, Half, Slices};
 use super::rows::{ARGS, COLLECTIVES, Device, Direction, FLOWS, LABELS, Owner};
 use super::worker::{Piece, Worker};
 
-/// What joining found out besides the tables.
-pub(super) struct Found {
+/// Problems found while joining.
+pub(super) struct JoinLosses {
     /// Distinct strings that are not UTF-8.
     pub lossy: u64,
-    /// Times that do not fit behind the base time.
+    /// Times that overflow when the base time is added.
     pub overflows: u64,
     /// Halves of regions and flows without the other half.
     pub alone: usize,
@@ -32,7 +32,7 @@ pub(super) fn join(
     guid: &str,
     source: SourceId,
     trace: &mut Trace,
-) -> Found {
+) -> JoinLosses {
     let mut from = Gather::new(workers, pieces, facts.base_ns);
     let lanes = Lanes::of(&mut from);
     let labels = labels(&mut from);
@@ -48,19 +48,19 @@ pub(super) fn join(
     join.flows(trace);
     join.collectives(trace);
     join.args(trace);
-    Found { lossy: join.from.lossy(), overflows: join.from.overflows, alone: join.alone }
+    JoinLosses { lossy: join.from.lossy(), overflows: join.from.overflows, alone: join.alone }
 }
 
 struct Join<'t> {
     from: Gather<'t>,
     lanes: Lanes,
     machine: Machine<'t>,
-    /// The region that each begin or end became part of.
+    /// The region that each begin or end belongs to.
     region_of_half: Vec<Option<u32>>,
     alone: usize,
 }
 
-/// The lane of every row, by table. Processes can be told only when all are known.
+/// The lane of every row, by table. Processes can be found only when all lanes are known.
 struct Lanes {
     kernels: Vec<u32>,
     copies: Vec<u32>,
@@ -124,7 +124,7 @@ macro_rules! column {
     }};
 }
 
-/// What each row's lane stands for; `map` is asked once for each lane, in the order of the rows.
+/// What each row's lane stands for; `map` is called once per lane, in row order.
 fn each<T: Copy + Send + Sync>(lanes: &[u32], mut map: impl FnMut(u32) -> T) -> Vec<T> {
     let Some(&first) = lanes.first() else { return Vec::new() };
     let unset = map(first);
@@ -299,7 +299,7 @@ impl Join<'_> {
         };
     }
 
-    /// Regions out of begins and ends, behind those that are one event each.
+    /// Makes regions from begins and ends, after those that are single events.
     fn pairs(&mut self, trace: &mut Trace) {
         let phases = column!(self, Owner::Open, opens.phase);
         let times = column!(self, Owner::Open, opens.at as times);
@@ -424,7 +424,7 @@ impl Join<'_> {
         self.graph_nodes(trace);
     }
 
-    /// Nodes of graphs, as the arguments of kernels and copies tell.
+    /// Graph nodes, from the arguments of kernels and copies.
     fn graph_nodes(&self, trace: &mut Trace) {
         let graph_keys = [key::GRAPH_ID, key::GRAPH_NODE_ID].map(|name| trace.strings.find(name));
         let args = &trace.args;
@@ -464,7 +464,7 @@ fn ends(direction: Direction, lane: u32, machine: &mut Machine, trace: &mut Trac
     }
 }
 
-/// Bytes of one element, by torch's names of types.
+/// Bytes of one element, by torch's type names.
 fn element_bytes(dtype: &str) -> Option<i64> {
     const WIDTHS: [(&str, i64); 14] = [
         ("Float", 4),

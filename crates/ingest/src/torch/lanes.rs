@@ -1,5 +1,4 @@
-//! Lanes: the (pid, tid) an event lies on, and what they are in the model: processes, threads, agents,
-//! streams.
+//! Lanes: the (pid, tid) of an event, and what it is in the model: a process, thread, agent or stream.
 
 use std::cell::OnceCell;
 
@@ -15,7 +14,7 @@ use crate::json;
 pub(super) struct LaneNames {
     names: Names,
     key: Vec<u8>,
-    /// The thread that was asked for last, which most events lie on.
+    /// The thread looked up last, which most events are on.
     last: (Vec<u8>, Vec<u8>, u32),
 }
 
@@ -40,7 +39,7 @@ impl LaneNames {
         lane
     }
 
-    /// A stream of a device; what the arguments say wins over the lane, which viewers' fixes change.
+    /// A stream of a device; the arguments override the lane, which viewer fixes change.
     #[inline]
     pub fn gpu(&mut self, pid: &[u8], device: &[u8], tid: &[u8], stream: &[u8]) -> u32 {
         let (prefix, pid) = split_prefix(pid);
@@ -60,7 +59,7 @@ impl LaneNames {
         self.names.intern(&self.key)
     }
 
-    /// The keys behind the numbers; the first stands for none.
+    /// The keys by number; the first means no lane.
     pub fn keys(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.names.len() as u32).map(|id| self.names.get(id))
     }
@@ -87,7 +86,7 @@ pub(super) struct Lane {
     pid: String,
     /// Thread, or stream.
     tid: String,
-    /// Rows that lie on it.
+    /// Rows on it.
     pub rows: u64,
 }
 
@@ -108,7 +107,7 @@ pub(super) struct Label {
     pub text: String,
 }
 
-/// Makes processes, threads, agents and streams out of lanes, as they are asked for.
+/// Makes processes, threads, agents and streams from lanes, on demand.
 pub(super) struct Machine<'t> {
     lanes: Vec<Lane>,
     /// Process of each lane.
@@ -119,7 +118,7 @@ pub(super) struct Machine<'t> {
     agents: Map<(ProcessId, i64), AgentId>,
     /// Agents of allocations by lane and number.
     allocators: Map<(u32, i64), AgentId>,
-    /// The only device with rows by prefix; none where there are several.
+    /// The only device with rows by prefix; `None` if there are several.
     only_device: OnceCell<Map<String, Option<i64>>>,
     /// Streams that others wait for by lane and number.
     awaited: Map<(u32, i64), StreamId>,
@@ -200,7 +199,7 @@ impl<'t> Machine<'t> {
         machine
     }
 
-    /// Devices that the trace lists, when their numbers are those that its events use.
+    /// Adds the devices that the trace lists, if its events use the same numbers.
     fn list_devices(&mut self, process: ProcessId, trace: &mut Trace) {
         let listed = |device: i64| self.devices.lists(device);
         let used = self.lanes.iter().filter(|l| l.gpu && l.rows > 0).filter_map(|l| l.pid.parse().ok());
@@ -215,7 +214,7 @@ impl<'t> Machine<'t> {
         self.process[lane as usize]
     }
 
-    /// The thread of a lane; a GPU lane has one that stands for it.
+    /// The thread of a lane; a GPU lane has a placeholder.
     pub fn thread(&mut self, lane: u32, trace: &mut Trace) -> ThreadId {
         let at = lane as usize;
         if !self.thread[at].is_some() {
@@ -227,7 +226,7 @@ impl<'t> Machine<'t> {
                     .unwrap_or(text_of(&lane.tid))
                     .to_string()
             };
-            // Text has no number: it gets one that no thread can have.
+            // Text has no number: use one that no thread can have.
             let tid = json::integer(lane.tid.as_bytes()).unwrap_or(-2 - at as i64);
             let name = trace.strings.intern(&name);
             self.thread[at] = trace.add_thread(Thread { process: self.process[at], tid, name });
@@ -240,7 +239,7 @@ impl<'t> Machine<'t> {
         !self.lanes[lane as usize].gpu
     }
 
-    /// The stream of a GPU lane; none where the number stands for "no stream".
+    /// The stream of a GPU lane; `NONE` if its number means "no stream".
     pub fn stream(&mut self, lane: u32, trace: &mut Trace) -> StreamId {
         let at = lane as usize;
         if !self.stream[at].is_some()
@@ -310,8 +309,8 @@ impl<'t> Machine<'t> {
         })
     }
 
-    /// The device of an allocation. torch counts visible devices there and agents elsewhere: where only one
-    /// is used, it is that one.
+    /// The device of an allocation. Its number may count visible devices or agents: if only one device is
+    /// used, it is that one.
     pub fn allocator(&mut self, lane: u32, number: i64, trace: &mut Trace) -> AgentId {
         if let Some(agent) = self.allocators.get(&(lane, number)) {
             return *agent;
@@ -333,7 +332,7 @@ impl<'t> Machine<'t> {
         agent
     }
 
-    /// The processor of a process, one end of copies.
+    /// The CPU of a process, one end of copies.
     pub fn host(&mut self, process: ProcessId, trace: &mut Trace) -> AgentId {
         *self
             .hosts
@@ -349,7 +348,7 @@ impl<'t> Machine<'t> {
     }
 }
 
-/// Lanes of one run: all of a file, or those with one prefix.
+/// Lanes of one run: all lanes in a file, or those with one prefix.
 #[derive(Default)]
 struct Groups {
     prefixes: Vec<String>,
@@ -362,7 +361,7 @@ impl Groups {
     fn of(lanes: &[Lane], labels: &[Label]) -> Self {
         let mut groups = Self::default();
         let mut rows: Map<(usize, i64), u64> = Map::default();
-        // Of a merged trace, lanes without a prefix belong to no rank of their own.
+        // In a merged trace, lanes without a prefix belong to no single rank.
         let any_prefix = lanes.iter().find(|lane| !lane.prefix.is_empty());
         for lane in lanes {
             if lane.prefix.is_empty() && any_prefix.is_some() {
@@ -386,7 +385,7 @@ impl Groups {
                 let prefix = groups.prefixes[group].as_bytes();
                 pids.push(labelled.get(prefix).copied().unwrap_or(0));
             }
-            // Stable: of equals the first in the file is the main one.
+            // Stable: on a tie the first in the file is the main one.
             pids.sort_by_key(|pid| std::cmp::Reverse(rows.get(&(group, *pid)).copied().unwrap_or(0)));
         }
         groups
@@ -407,7 +406,7 @@ impl Groups {
     }
 }
 
-/// The process of a host lane; words (`Spans`) and negative numbers are no processes.
+/// The process of a host lane; words (`Spans`) and negative numbers are not processes.
 fn host_pid(lane: &Lane) -> Option<i64> {
     if lane.gpu || lane.pid.is_empty() {
         return None;
@@ -415,7 +414,7 @@ fn host_pid(lane: &Lane) -> Option<i64> {
     json::integer(lane.pid.as_bytes()).filter(|pid| *pid >= 0)
 }
 
-/// The process that is labelled as the host's, by prefix.
+/// The process labelled as the host's, by prefix.
 fn labelled_cpus(labels: &[Label]) -> Map<&[u8], i64> {
     let mut found = Map::default();
     for label in labels.iter().filter(|label| label.what == "process_labels" && label.text == "CPU") {
@@ -436,7 +435,7 @@ fn commands(labels: &[Label]) -> Map<&str, &str> {
     found
 }
 
-/// `[TP03]` is rank 3; prefixes with more dimensions do not say which rank they are.
+/// `[TP03]` is rank 3; prefixes with more dimensions do not show the rank.
 fn rank_of(prefix: &str) -> Option<u32> {
     bare(prefix).strip_prefix("TP").or_else(|| bare(prefix).strip_prefix("rank"))?.trim().parse().ok()
 }
@@ -445,7 +444,7 @@ fn bare(prefix: &str) -> &str {
     prefix.trim_start_matches('[').trim_end_matches(']')
 }
 
-/// A thread id that is text is the thread's name.
+/// A textual thread id is the thread's name.
 fn text_of(tid: &str) -> &str {
     if json::integer(tid.as_bytes()).is_some() { "" } else { tid }
 }

@@ -1,17 +1,17 @@
-//! How the writer of a file spells its objects: what stands between one value and the next hardly ever changes from event to
-//! event, so it is learned as it is met and then compared whole. The same bytes always mean the same, so that what is known
-//! saves time and changes nothing.
+//! How the writer of a file spells its objects: the text between values hardly ever changes from event to
+//! event, so it is learned on first sight and then compared as a whole. Equal bytes always mean the same, so
+//! learning saves time and never changes the result.
 
 use super::category::Category;
 use crate::json::{Cursor, Damage, Keys, equal_bytes};
 
-/// Bytes of the longest text that is learned.
+/// Length of the longest learned text.
 const WIDTH: usize = 32;
 
-/// Texts that are learned for one place: the writer of a file has few, a hostile one as many as it likes.
+/// Limit for the texts learned at one position: a file's writer has few, a hostile one as many as it likes.
 const MOST_NEXT: usize = 12;
 
-/// Texts that are learned in all.
+/// Limit for all learned texts.
 const MOST_STEPS: usize = 1024;
 
 /// A key of objects of one kind, as a number; [`END`] is the end of the object.
@@ -20,11 +20,11 @@ pub(super) type Code = u8;
 /// The object ends.
 pub(super) const END: Code = u8::MAX;
 
-/// A place in an object: all that was met before it.
+/// A position in an object: everything read before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct At(u16);
 
-/// A place about which nothing is known or learned.
+/// A position where nothing is known or learned.
 const NOWHERE: At = At(0);
 
 /// Where events begin.
@@ -37,11 +37,11 @@ pub(super) fn arguments_of(category: Category) -> At {
 
 const ROOTS: usize = 2 + Category::COUNT;
 
-/// How the objects of one kind are read.
+/// How objects of one kind are read.
 pub(super) struct Spelling {
     /// The number of a key.
     pub code: fn(&[u8]) -> Code,
-    /// Whether the values of a key are few strings and tell what follows: then they are learned with it.
+    /// Whether a key has few distinct string values that decide what follows: then they are learned with it.
     pub has_few_values: fn(Code) -> bool,
 }
 
@@ -49,15 +49,15 @@ pub(super) struct Spelling {
 pub(super) struct Met<'a> {
     pub code: Code,
     pub key: &'a [u8],
-    /// The value, where it was read with the key.
+    /// The value, if it was read with the key.
     pub value: &'a [u8],
-    /// What the value says as a category of events.
+    /// The value as a category of events.
     pub category: Category,
-    /// The number of the text if it was known.
+    /// The number of the text, if it was known.
     pub step: Option<u16>,
 }
 
-/// A text that was met: a key, with all that stands around it.
+/// A learned text: a key, with everything around it.
 #[derive(Clone, Copy)]
 struct Step {
     text: [u8; WIDTH],
@@ -69,17 +69,17 @@ struct Step {
     /// Where the key and the value are in the text.
     key: (u8, u8),
     value: (u8, u8),
-    /// The next text that may stand at the same place.
+    /// The next known text at the same position.
     other: u16,
 }
 
 /// The end of a list of steps.
 const NONE: u16 = u16::MAX;
 
-/// The texts of all places. The place behind a step has the step's number, less those that objects begin at.
+/// The texts of all positions. The position after step `n` is `n` plus the number of roots.
 pub(super) struct Layout {
     steps: Vec<Step>,
-    /// The first step of each place.
+    /// The first step of each position.
     first: Vec<u16>,
 }
 
@@ -90,9 +90,9 @@ impl Default for Layout {
 }
 
 impl Layout {
-    /// Reads the next key of an object, and its value if that is one of few; the cursor is then before the value or behind it,
-    /// or behind the object.
-    // A chain of comparisons, not a table: the processor foresees which is equal and reads on meanwhile.
+    /// Reads the next key of an object, and its value if that is one of few; the cursor is then before or
+    /// after the value, or after the object.
+    // A chain of comparisons, not a table: the processor predicts which is equal and reads on meanwhile.
     #[inline(always)]
     pub fn next<'a>(
         &mut self,
@@ -124,7 +124,7 @@ impl Layout {
         self.learn(json, at, spelling)
     }
 
-    /// The same by reading byte for byte, which defines what a text means.
+    /// Reads byte by byte, which defines what a text means.
     #[cold]
     #[inline(never)]
     fn learn<'a>(
@@ -145,13 +145,13 @@ impl Layout {
             if (spelling.has_few_values)(met.code) {
                 met.value = json.scalar()?;
                 met.category = Category::of(met.value);
-                // Anything else may go on in the next byte.
+                // Anything else may continue in the next byte.
                 is_whole = is_string;
             }
         }
         let text = &bytes[start..json.pos()];
         let from = std::mem::replace(at, NOWHERE);
-        // At the end of the text nothing is compared, and so it may be known already.
+        // Near the end of the text nothing is compared, so the step may be known already.
         let is_new = bytes.len() - start >= WIDTH && text.len() <= WIDTH;
         if is_whole && is_new && from != NOWHERE && self.steps.len() < MOST_STEPS {
             let part = |part: &[u8]| {
@@ -174,7 +174,7 @@ impl Layout {
         Ok(met)
     }
 
-    /// Keeps a text for the next time; says which place is behind it.
+    /// Learns a text; returns the position after it.
     fn add(&mut self, at: At, step: Step) -> At {
         let new = self.steps.len() as u16;
         let (mut last, mut next, mut count) = (NONE, self.first[usize::from(at.0)], 0);
@@ -210,7 +210,7 @@ mod tests {
 
     type Read = Result<(Vec<(Code, Vec<u8>, Vec<u8>)>, usize), Damage>;
 
-    /// An object through what was learned so far.
+    /// Reads an object, using what was learned so far.
     fn learned(layout: &mut Layout, text: &[u8], from: usize) -> Read {
         let (mut json, mut at, mut read) = (Cursor::at(text, from), EVENT, Vec::new());
         json.object()?;
@@ -225,7 +225,7 @@ mod tests {
         }
     }
 
-    /// The same without learning anything.
+    /// Reads an object without learning anything.
     fn plain(text: &[u8], from: usize) -> Read {
         let (mut json, mut read) = (Cursor::at(text, from), Vec::new());
         let mut keys = json.object()?;

@@ -1,5 +1,5 @@
 //! A mapped file, read by all cores: each takes stretches that start at a plausible event, and a stretch
-//! counts only where the one before arrives at exactly its start.
+//! counts only if the one before ends exactly at its start.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -12,16 +12,16 @@ use crate::Progress;
 /// Bytes of a stretch: small enough to balance the load, large enough that its border costs nothing.
 pub(super) const STRETCH: usize = 4 << 20;
 
-/// Hears which bytes, from and until, were read.
+/// Called with the range of bytes (from, until) that was read.
 pub(super) type Release<'r> = &'r (dyn Fn(usize, usize) + Sync);
 
-/// What all workers read of a document.
+/// Results of all workers for a document.
 pub(super) struct Gathered<'n> {
     pub workers: Vec<Worker<'n>>,
-    /// In the order of the file.
+    /// In file order.
     pub pieces: Vec<Piece>,
     pub stop: Stop,
-    /// Whether the document is but a list of events.
+    /// Whether the document is just a list of events.
     pub bare: bool,
 }
 
@@ -99,7 +99,7 @@ fn starts(text: &[u8], stretch: usize) -> Vec<usize> {
     starts
 }
 
-/// Follows the walk from stretch to stretch; where it does not arrive at a start, it goes on itself.
+/// Follows the walk from stretch to stretch; if it does not arrive at a start, it continues alone.
 fn join<'n>(
     task: Task<'_>,
     mut workers: Vec<Worker<'n>>,

@@ -1,11 +1,11 @@
-//! What a trace says about itself: top-level keys, devices, rank, base time.
+//! What a trace records about itself: top-level keys, devices, rank, base time.
 
 use serde_json::Value;
 use trace::{Map, OptI64, SourceId, Trace};
 
 use crate::json::{self, Text};
 
-/// Facts that the reader itself needs.
+/// Facts that the reader needs.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     /// Nanoseconds that all times are relative to.
@@ -28,7 +28,7 @@ pub(super) struct Device {
 /// The devices that a trace lists.
 pub(super) struct Devices<'t> {
     by_number: Map<i64, &'t Device>,
-    /// The first, where all are alike.
+    /// The first device, if all are alike.
     alike: Option<&'t Device>,
 }
 
@@ -38,7 +38,7 @@ impl<'t> Devices<'t> {
         self.by_number.contains_key(&id)
     }
 
-    /// A device by its number; where the numbers of events and properties do not meet, what all devices have in common.
+    /// A device by its number; if events and properties number differently, what all devices have in common.
     pub fn get(&self, id: i64) -> Option<&'t Device> {
         self.by_number.get(&id).copied().or(self.alike)
     }
@@ -58,12 +58,12 @@ impl Facts {
         Devices { by_number, alike }
     }
 
-    /// The end of the guid: files that differ in the middle only still differ in their trace id.
+    /// The end of the guid: files that differ only in the middle still differ in their trace id.
     pub fn suffix(&self) -> String {
         if self.trace_id.is_empty() { String::new() } else { format!("-{}", self.trace_id) }
     }
 
-    /// Takes top-level keys and values, as they stand in the file, into the trace and the facts.
+    /// Stores top-level keys and values, as written in the file, in the trace and the facts.
     pub fn take(&mut self, entries: &[(Vec<u8>, Vec<u8>)], source: SourceId, trace: &mut Trace) {
         for (key, value) in entries {
             let key = Text::of(key).text();
@@ -104,7 +104,7 @@ fn devices(text: &str) -> Vec<Device> {
         .collect()
 }
 
-/// Gives agents their architecture where a kernel's name carries it: Tensile writes `_ISA942_`.
+/// Sets the architecture of agents from kernel names: Tensile writes `_ISA942_`.
 pub(super) fn name_architectures(trace: &mut Trace) {
     let mut without = vec![false; trace.strings.len()];
     for (name, agent) in trace.kernels.name.iter().zip(&trace.kernels.agent) {

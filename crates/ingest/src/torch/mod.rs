@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The walk over the document (`document`) defines what a file holds; stretches and blocks are only read
-//! ahead of it and checked, so the result never depends on how the work was split.
+//! ahead and checked, so the result never depends on how the work was split.
 
 mod arguments;
 mod category;
@@ -80,7 +80,7 @@ pub fn read_in_parts(
     }
 }
 
-/// Nodes of graphs are arguments here.
+/// Adds the keys of graph nodes, which are arguments in torch traces.
 fn with_graph_keys(needs: &Needs) -> Needs {
     let mut needs = needs.clone();
     if needs.graph_nodes {
@@ -94,7 +94,7 @@ fn with_graph_keys(needs: &Needs) -> Needs {
     needs
 }
 
-/// Reads one trace that is in memory, uncompressed; `input` only names it.
+/// Reads an uncompressed trace in memory; `input` only names it.
 pub fn read_text(
     text: &[u8],
     input: &Input,
@@ -105,7 +105,7 @@ pub fn read_text(
     read_released(text, input, needs, progress, parts, &|_, _| {})
 }
 
-/// The same; `release` hears which bytes were read and are not needed any more.
+/// Like `read_text`; `release` is called with the ranges of bytes that are no longer needed.
 fn read_released(
     text: &[u8],
     input: &Input,
@@ -135,7 +135,7 @@ fn assemble(
     let mut trace = Trace::default();
     let path = input.path.to_string_lossy();
     let source = trace.add_source(Source {
-        // Standard input has no size of its own.
+        // Standard input has no known size.
         bytes: if input.bytes > 0 { input.bytes } else { verdict.bytes },
         frames_skipped: tally.frames_skipped,
         role: tally.is_capture().then(|| "capture".to_string()),

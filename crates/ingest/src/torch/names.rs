@@ -1,5 +1,5 @@
-//! Strings of one worker, interned as they stand in the file: unescaping and UTF-8 wait until each is
-//! seen to be distinct.
+//! Strings of one worker, interned as written in the file: unescaping and UTF-8 checks are done once per
+//! distinct string.
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
@@ -21,7 +21,7 @@ impl Default for Names {
 }
 
 impl Names {
-    /// The number of a string, added when new.
+    /// The number of a string, added if new.
     #[inline]
     pub fn intern(&mut self, raw: &[u8]) -> u32 {
         let Self { bytes, ends, index } = self;
@@ -47,7 +47,7 @@ impl Names {
         slice(&self.bytes, &self.ends, id)
     }
 
-    /// How many there are.
+    /// Number of distinct strings.
     pub fn len(&self) -> usize {
         self.ends.len()
     }

@@ -1,4 +1,4 @@
-//! Events that come in two: begin and end of a region, both ends of a forward-backward flow.
+//! Events that come in pairs: begin and end of a region, both ends of a forward-backward flow.
 
 use trace::{Link, LinkKind, Map, ProcessId, RowRef, StrId};
 
@@ -13,7 +13,7 @@ pub(super) struct Half {
     pub at: i64,
 }
 
-/// A region made of two halves, by their places in the list.
+/// A region made of two halves, by their indexes in the list.
 pub(super) struct Pair {
     pub begin: usize,
     pub end: usize,
@@ -25,11 +25,11 @@ enum Track {
     Async(ProcessId, StrId, StrId),
 }
 
-/// Pairs halves by time, innermost first; gives the pairs in the order of their begin, and how many halves
-/// stayed alone.
+/// Pairs halves by time, innermost first; returns the pairs in the order of their begin, and how many halves
+/// have no partner.
 pub(super) fn pair(halves: &[Half]) -> (Vec<Pair>, usize) {
     let mut order: Vec<usize> = (0..halves.len()).collect();
-    // Stable: of halves at one time, the order of the file holds.
+    // Stable: halves at the same time keep file order.
     order.sort_by_key(|&i| halves[i].at);
     let mut open: Map<Track, Vec<usize>> = Map::default();
     let mut pairs = Vec::with_capacity(halves.len() / 2);
@@ -65,14 +65,14 @@ pub(super) struct FlowEnd {
     pub at: i64,
 }
 
-/// Regions as far as flows need them.
+/// The columns of regions that flows need.
 pub(super) struct Slices<'a> {
     pub lane: &'a [u32],
     pub start: &'a [i64],
     pub end: &'a [i64],
 }
 
-/// Links the slices that both ends of each flow start with; gives how many flows found no slice.
+/// Links the slices at both ends of each flow; returns how many flows found no slice.
 pub(super) fn link(flows: &[FlowEnd], slices: &Slices) -> (Vec<Link>, usize) {
     let mut slice_at: Map<(u32, i64), Option<usize>> = flows.iter().map(|f| ((f.lane, f.at), None)).collect();
     for row in 0..slices.lane.len() {

@@ -1,4 +1,4 @@
-//! The tables one worker fills: the trace's own, less what is known only when all of the file was read.
+//! The tables that one worker fills: the trace's own, without what is known only at the end of the file.
 
 use trace::{CopyKind, Graph, OptI64, ShapeId};
 
@@ -25,7 +25,7 @@ macro_rules! rows {
     )*};
 }
 
-// `name`, `category` and the like are numbers of the worker's names, `lane` of its lanes.
+// `name`, `category` and so on are numbers in the worker's names, `lane` in its lanes.
 rows! {
     KernelRows of KernelRow {
         name: u32, start: i64, end: i64, lane: u32, correlation: i64, external: OptI64, shape: ShapeId,
@@ -57,7 +57,7 @@ rows! {
     LabelRows of LabelRow { what: u32, pid: u32, tid: u32, text: u32, }
 }
 
-/// The table a worker's argument belongs to, by its place in [`Lens`]; an open event is half a region.
+/// The table of an argument's row, by its index in [`Lens`]; an open event is half a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(super) enum Owner {
@@ -70,7 +70,7 @@ pub(super) enum Owner {
     Open,
 }
 
-/// Which way a copy went, where the source says.
+/// Direction of a copy, if recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Direction {
     #[default]
@@ -107,13 +107,13 @@ pub(super) struct Rows {
     pub labels: LabelRows,
 }
 
-/// How many tables there are.
+/// Number of tables.
 pub(super) const TABLES: usize = 11;
 
-/// How many rows each table has, in the order of [`Rows`].
+/// Rows in each table, in the order of [`Rows`].
 pub(super) type Lens = [u32; TABLES];
 
-// Places of the tables that own no arguments.
+// Indexes of the tables that have no arguments.
 pub(super) const COLLECTIVES: usize = 7;
 pub(super) const ARGS: usize = 8;
 pub(super) const FLOWS: usize = 9;

@@ -1,4 +1,4 @@
-//! What the texts of an event's arguments say.
+//! Parses the texts of an event's arguments.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use super::arguments::{Argument, Arguments};
 use super::rows::Direction;
 use crate::json::{self, Cursor};
 
-/// Whether a call may have an event among its arguments; most calls are launches, whose arguments are long.
+/// Whether a call may have an event as an argument; most calls are launches, whose arguments are long.
 pub(super) fn names_an_event(call: &[u8]) -> bool {
     static EVENT: LazyLock<Finder> = LazyLock::new(|| Finder::new(b"Event"));
     EVENT.find(call).is_some()
@@ -42,7 +42,7 @@ pub(super) fn graph(arguments: &Arguments) -> Graph {
     }
 }
 
-/// ROCm says the direction in `kind`, CUDA in the name: `Memcpy HtoD (Pinned -> Device)`.
+/// ROCm gives the direction in `kind`, CUDA in the name: `Memcpy HtoD (Pinned -> Device)`.
 pub(super) fn direction(fill: bool, kind: &[u8], name: &[u8]) -> Direction {
     if fill {
         return Direction::ToDevice;

@@ -1,6 +1,6 @@
-//! A stream read front to back: one thread inflates, the others parse blocks cut at plausible events, and
-//! the caller's thread accepts a block where the one before ends exactly at its border, else reads it again
-//! behind what was left over.
+//! A stream read front to back: one thread inflates, the others parse blocks cut at plausible events, and the
+//! caller's thread accepts a block if the one before ends exactly at its border; otherwise it reads the block
+//! again after the leftover bytes.
 
 use std::collections::BTreeMap;
 
@@ -16,23 +16,23 @@ use crate::bytes::Stream;
 /// Bytes of a block.
 pub(super) const BLOCK: usize = 4 << 20;
 
-/// Bytes of the first block at least, to see what the document is.
+/// Minimum bytes of the first block, to identify the document.
 const LEAST_HEAD: usize = 64;
 
-/// Bytes kept before the place where reading goes on, to look back at.
+/// Bytes kept before the position where reading continues, for looking back.
 const CONTEXT: usize = 64;
 
 /// A part of the document.
 struct Block {
     number: usize,
     text: Buffer,
-    /// What is taken for granted about its first byte; none when the block before was cut anywhere.
+    /// The assumed position at its first byte; `None` if the block before was cut anywhere.
     place: Option<DocumentPosition>,
-    /// Whether the document is but a list of events.
+    /// Whether the document is just a list of events.
     bare: bool,
 }
 
-/// Bytes in memory that is used again and again, and so is cleared only once.
+/// Reused memory, so that it is cleared only once.
 #[derive(Default)]
 struct Buffer {
     bytes: Vec<u8>,
@@ -48,7 +48,7 @@ impl std::ops::Deref for Buffer {
 }
 
 impl Buffer {
-    /// Holds `text` and up to `more` bytes of the stream; false when the stream has ended.
+    /// Holds `text` and up to `more` bytes of the stream; false at the end of the stream.
     fn refill(&mut self, text: &[u8], stream: &mut Stream<'_>, more: usize) -> bool {
         let size = text.len() + more;
         if self.bytes.len() < size {
@@ -61,17 +61,17 @@ impl Buffer {
     }
 }
 
-/// A block that was parsed on trust.
+/// A block that was parsed on an assumption.
 struct Parsed {
     block: Block,
     result: Option<(Piece, Stop)>,
 }
 
-/// What a stream gave besides its events.
+/// What a stream contained besides its events.
 pub(super) struct Read<'n> {
     pub gathered: Gathered<'n>,
     pub fingerprint: Fingerprint,
-    /// Why the stream ended early, when it did.
+    /// Why the stream ended early, if it did.
     pub damage: Option<String>,
 }
 
@@ -95,7 +95,7 @@ pub(super) fn read<'n>(stream: Stream<'_>, block: usize, needs: &'n Needs) -> Re
         for parsed in parsed {
             early.insert(parsed.block.number, parsed);
             while let Some(next) = early.remove(&joiner.next) {
-                // The inflater may be gone already.
+                // The inflater may have ended already.
                 let _ = used.send(joiner.accept(next));
             }
         }
@@ -175,9 +175,9 @@ struct Joiner<'n> {
     /// The block that comes next.
     next: usize,
     pieces: Vec<Piece>,
-    /// What was not consumed yet, with some context before it.
+    /// Unconsumed bytes, with some context before them.
     rest: Vec<u8>,
-    /// Where in `rest` reading goes on.
+    /// Where in `rest` reading continues.
     stop: Stop,
     /// Bytes of the document up to the end of `rest`.
     total: usize,
@@ -200,7 +200,7 @@ impl<'n> Joiner<'n> {
         }
     }
 
-    /// Takes the next block; gives its buffer back.
+    /// Takes the next block; returns its buffer.
     fn accept(&mut self, parsed: Parsed) -> Buffer {
         let Parsed { block, result } = parsed;
         self.next += 1;
@@ -238,7 +238,7 @@ impl<'n> Joiner<'n> {
         self.stop = Stop { at: stop.at.saturating_sub(kept), place: stop.place };
     }
 
-    /// Ends the document; the stop is a place in all of it.
+    /// Ends the document; the stop is a position in the whole document.
     fn finish(&mut self) -> Stop {
         let text = std::mem::take(&mut self.rest);
         self.walk(text, true);

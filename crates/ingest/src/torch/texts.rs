@@ -1,5 +1,5 @@
 //! The workers' names as strings of the trace: unescaped and checked once per distinct name, numbered in
-//! the order in which the file uses them.
+//! order of first use in the file.
 
 use std::collections::BTreeSet;
 
@@ -24,18 +24,18 @@ impl Texts {
         self.names.push(names);
     }
 
-    /// How many names a worker has.
+    /// Number of names of a worker.
     pub fn count(&self, worker: usize) -> usize {
         self.known[worker].len()
     }
 
-    /// The string of a name that was asked for before.
+    /// The string of a name that was looked up before.
     #[inline]
     pub fn known(&self, worker: usize, id: u32) -> StrId {
         self.known[worker][id as usize].unwrap_or(StrId::EMPTY)
     }
 
-    /// The string that a name stands for.
+    /// The string for a name.
     #[inline]
     pub fn get(&mut self, worker: usize, id: u32, strings: &mut Strings) -> StrId {
         match self.known[worker][id as usize] {
@@ -44,7 +44,7 @@ impl Texts {
         }
     }
 
-    /// The same for JSON text, which keeps its escapes.
+    /// The string for JSON text, which keeps its escapes.
     #[inline]
     pub fn raw(&mut self, worker: usize, id: u32, strings: &mut Strings) -> StrId {
         match self.known[worker][id as usize] {
@@ -53,7 +53,7 @@ impl Texts {
         }
     }
 
-    /// The text that a name stands for, for use outside of the trace.
+    /// The text of a name, for use outside the trace.
     pub fn plain(&self, worker: usize, id: u32) -> String {
         Text::of(self.names[worker].get(id)).text().into_owned()
     }

@@ -1,9 +1,9 @@
-//! What is wrong with a file: too much to read it, or something for the trace's health.
+//! What is wrong with a file: an error, or something for the trace's health.
 
 use trace::{Status, Trace};
 
 use super::document::{DocumentPosition, Stop};
-use super::join::Found;
+use super::join::JoinLosses;
 use super::worker::Tally;
 use crate::{Error, Input};
 
@@ -11,24 +11,24 @@ use crate::{Error, Input};
 pub(super) struct Verdict {
     /// Where it ended.
     pub stop: Stop,
-    /// Whether it is but a list of events.
+    /// Whether it is just a list of events.
     pub bare: bool,
     /// Bytes of the document, uncompressed.
     pub bytes: u64,
     pub tally: Tally,
-    /// Why the stream behind it ended early, when it did.
+    /// Why the underlying stream ended early, if it did.
     pub damage: Option<String>,
 }
 
 impl Tally {
-    /// Whether the trace shows graphs being captured: launches without the kernels they would run.
+    /// Whether the trace contains graph captures: launches without the kernels they would run.
     pub fn is_capture(&self) -> bool {
         self.captures > 0 && self.launches > 4 * self.kernels
     }
 }
 
 impl Verdict {
-    /// An error when there is nothing to read in the file.
+    /// An error if there is nothing to read in the file.
     pub fn refuse(&self, input: &Input) -> Result<(), Error> {
         let Tally { events, lost, bad, .. } = self.tally;
         if events > bad {
@@ -46,8 +46,8 @@ impl Verdict {
         Err(Error::NotATrace { path, why })
     }
 
-    /// Adds to the trace's health what the read ran into.
-    pub fn report(&self, found: &Found, trace: &mut Trace) {
+    /// Adds the problems of the read to the trace's health.
+    pub fn report(&self, found: &JoinLosses, trace: &mut Trace) {
         let mut warn = |id, value: u64, message: String| {
             trace.health.report(id, Status::Warn, Some(value as f64), message);
         };
@@ -86,10 +86,10 @@ impl Verdict {
     }
 }
 
-/// What a document ended in, unless it ended well.
+/// What a document ended in, unless it is complete.
 fn cut(place: DocumentPosition, bare: bool) -> Option<&'static str> {
     match place {
-        // Writers of plain lists may leave out the bracket, so that they can go on any time.
+        // Writers of plain lists may omit the bracket, so that they can append at any time.
         DocumentPosition::Done => None,
         DocumentPosition::Events if bare => None,
         DocumentPosition::Start | DocumentPosition::Top | DocumentPosition::AfterValue => {

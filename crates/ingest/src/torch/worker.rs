@@ -11,7 +11,7 @@ use super::rows::{Lens, Rows};
 /// What one thread has read so far.
 pub(super) struct Worker<'n> {
     pub needs: &'n Needs,
-    /// Whether any arguments are to be kept.
+    /// Whether to keep any arguments.
     pub keep_args: bool,
     pub names: Names,
     /// Values of arguments, as JSON text.
@@ -21,14 +21,14 @@ pub(super) struct Worker<'n> {
     pub layout: Layout,
     pub shapes: Shapes,
     pub rows: Rows,
-    /// What is counted in the piece that is being read.
+    /// Counts for the current piece.
     pub tally: Tally,
-    /// Top-level keys met in the piece that is being read.
+    /// Top-level keys found in the current piece.
     pub metadata: Vec<(Vec<u8>, Vec<u8>)>,
-    /// The first host lane of the piece whose row was not asked for.
+    /// The first host lane of the piece whose row was not requested.
     pub witness: Option<u32>,
     call_kinds: Vec<Option<CallKind>>,
-    /// Names of categories by the text that they were met in.
+    /// Names of categories by the step that read them.
     pub category_names: Vec<Option<u32>>,
     begun: Lens,
 }
@@ -44,7 +44,7 @@ pub(super) struct Tally {
     pub bad: u64,
     /// Events of kinds that have no table: flows, object life cycles and the like.
     pub untabled: u64,
-    /// Python frames that were not asked for.
+    /// Python frames that were not requested.
     pub frames_skipped: u64,
     pub kernels: u64,
     pub launches: u64,
@@ -64,15 +64,15 @@ impl std::ops::AddAssign for Tally {
     }
 }
 
-/// A stretch of the file and the rows that came out of it.
+/// A stretch of the file and its rows.
 #[derive(Debug)]
 pub(super) struct Piece {
-    /// Whose tables hold the rows.
+    /// The worker whose tables hold the rows.
     pub worker: usize,
     pub from: Lens,
     pub to: Lens,
     pub tally: Tally,
-    /// The first host lane whose row was not asked for.
+    /// The first host lane whose row was not requested.
     pub witness: Option<u32>,
     pub metadata: Vec<(Vec<u8>, Vec<u8>)>,
 }
@@ -121,7 +121,7 @@ impl<'n> Worker<'n> {
         }
     }
 
-    /// What a runtime call of this name does; found once per distinct name.
+    /// What a runtime call with this name does; looked up once per distinct name.
     #[inline]
     pub fn call_kind(&mut self, name: u32) -> CallKind {
         let at = name as usize;
@@ -138,7 +138,7 @@ impl<'n> Worker<'n> {
         }
     }
 
-    /// Whether an argument of this name is to be kept.
+    /// Whether to keep an argument with this name.
     #[inline]
     pub fn keeps(&self, key: &[u8]) -> bool {
         match &self.needs.args {

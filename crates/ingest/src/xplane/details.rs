@@ -1,14 +1,14 @@
-//! `kernel_details` and `memcpy_details`: words with numbers behind colons.
+//! `kernel_details` and `memcpy_details`: keys and values separated by colons.
 
 use trace::{LaunchShape, OptI64};
 
-/// More registers than any GPU has: what the profiler on AMD GPUs writes instead of a count.
+/// More registers than any GPU has: the profiler on AMD GPUs writes larger values instead of a count.
 const MOST_REGISTERS: i64 = 4096;
 
 /// More LDS or shared memory than any workgroup can have.
 const MOST_LDS: i64 = 1 << 20;
 
-/// The value behind `key:`.
+/// The value after `key:`.
 fn value<'a>(details: &'a str, key: &str) -> Option<&'a str> {
     let named = |word: &&'a str| word.strip_prefix(key).is_some_and(|rest| rest.starts_with(':'));
     details.split_ascii_whitespace().find(named).map(|word| &word[key.len() + 1..])
@@ -36,7 +36,7 @@ pub(super) fn shape(details: &str, is_amd: bool) -> LaunchShape {
         ])
     });
     let registers = number(details, "regs").filter(|count| (1..=MOST_REGISTERS).contains(count));
-    // The profiler on AMD GPUs leaves both unset: what stands there is whatever was in memory.
+    // The profiler on AMD GPUs leaves both unset: the values are whatever was in memory.
     let lds = [number(details, "static_shared"), number(details, "dynamic_shared")];
     let lds = lds.into_iter().flatten().sum::<i64>();
     LaunchShape {

@@ -10,7 +10,7 @@ use super::plane::{ByNumber, Line, Plane, Stat};
 use super::{Reader, details};
 use crate::times::are_believable;
 
-/// What the stats of an event say.
+/// The stats of an event.
 #[derive(Default)]
 struct Facts<'a> {
     correlation: i64,
@@ -23,7 +23,7 @@ struct Facts<'a> {
     graph: bool,
 }
 
-/// What a stat is about.
+/// The meaning of a stat.
 #[derive(Clone, Copy, Default)]
 enum Key {
     Correlation,
@@ -74,7 +74,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// What a piece of GPU work is.
+/// The kind of a piece of GPU work.
 enum Work {
     Kernel,
     Copy,
@@ -82,7 +82,7 @@ enum Work {
 }
 
 impl Work {
-    /// Told by its details; by the words of its name where there are none.
+    /// Decided by its details; without any, by the words of its name.
     fn of(name: &str, facts: &Facts) -> Self {
         let starts = |words: &[&str]| words.iter().any(|word| name.starts_with(word));
         match (facts.fill, facts.copy, facts.kernel) {
@@ -129,7 +129,7 @@ impl Reader<'_> {
         for line in plane.lines().filter(is_stream) {
             let name = self.trace.strings.intern(line.name);
             let id = stream_number(line.name).unwrap_or(line.id);
-            // Streams of two GPUs have equal numbers and are two streams.
+            // Streams of two GPUs may have equal numbers but are different streams.
             let stream = self.trace.add_stream(Stream { process: self.process, id, name });
             self.stream(plane, &keys, &line, DeviceStream { agent, stream, is_amd });
         }
@@ -139,7 +139,7 @@ impl Reader<'_> {
         let DeviceStream { agent, stream, is_amd } = place;
         let mut names: ByNumber<Option<StrId>> = ByNumber::default();
         let mut shapes: Map<&str, ShapeId> = Map::default();
-        let mut ops: Map<Op, ops::Named> = Map::default();
+        let mut ops: Map<Op, ops::OpNames> = Map::default();
         for event in line.events() {
             let Some(text) = plane.events.get(event.name) else {
                 self.damaged += 1;
@@ -215,7 +215,7 @@ impl Reader<'_> {
     }
 }
 
-/// Lines of steps, modules and ops repeat what streams hold.
+/// Lines of steps, modules and ops repeat the contents of streams.
 fn is_stream(line: &Line) -> bool {
     line.name.starts_with("Stream #") || line.name.starts_with("Context #")
 }

@@ -1,12 +1,12 @@
-//! Shapes of HLO ops: the compiled programs that a profile carries (`Hlo Proto` in `/host:metadata`).
+//! Shapes of HLO ops: the compiled programs in a profile (`Hlo Proto` in `/host:metadata`).
 //!
 //! ```text
 //! HloProto ─► module ─► computations ─► instructions (shape, operands) ─► inputs of an op by (module, op)
 //! ```
 //!
-//! The inputs of a matrix product are given as batch × m × k and batch × k × n, whatever the program's layout is, so that one
-//! rule knows them all. A convolution is given as input, weights (outputs × what is summed over) and result (rows ×
-//! outputs). Every other op has the shapes of its operands.
+//! The inputs of a matrix product are given as batch × m × k and batch × k × n, whatever the program's
+//! layout, so that one rule handles them all. A convolution is given as input, weights (outputs × reduction)
+//! and result (rows × outputs). Every other op has the shapes of its operands.
 
 use serde_json::Value as Json;
 use trace::Map;
@@ -26,7 +26,7 @@ pub(super) struct Inputs {
 /// Inputs by module and op.
 pub(super) type Shapes = Map<(String, String), Inputs>;
 
-/// Shapes of all programs; ops of two programs of one name that differ are left out.
+/// Shapes of all programs; ops that differ between two programs of one name are left out.
 pub(super) fn shapes(planes: &[Plane]) -> Shapes {
     let mut found: Map<(String, String), Option<Inputs>> = Map::default();
     let protos = planes.iter().flat_map(|plane| &plane.programs).filter_map(|entry| proto(entry));
@@ -91,12 +91,12 @@ struct Computation {
 struct Instruction {
     name: String,
     operands: Vec<u64>,
-    /// Computations that a fusion stands for.
+    /// Computations that a fusion calls.
     called: Vec<u64>,
     arithmetic: Option<Arithmetic>,
 }
 
-/// What matrix units do.
+/// Operations of matrix units.
 enum Arithmetic {
     Product(Product),
     Convolution(Convolution),
@@ -109,7 +109,7 @@ struct Convolution {
     result: Shape,
 }
 
-/// Which dimensions of a matrix product's inputs are summed over, and which are batches.
+/// Which dimensions of a matrix product's inputs are reduced, and which are batches.
 struct Product {
     contracting: [Vec<u64>; 2],
     batch: [Vec<u64>; 2],
@@ -121,7 +121,7 @@ struct Shape {
     sizes: Vec<u64>,
 }
 
-/// XLA's number of a type, in torch's words.
+/// XLA's type numbers, with torch's names.
 const ELEMENTS: [(u64, &str); 9] = [
     (1, "bool"),
     (2, "signed char"),
@@ -164,7 +164,7 @@ impl Computation {
         found
     }
 
-    /// The inputs of one of its instructions; a fusion around one matrix product or convolution has those of that one.
+    /// The inputs of one instruction; a fusion of a single matrix product or convolution has its inputs.
     fn inputs(&self, instruction: &Instruction, all: &[Computation]) -> Option<Inputs> {
         let fused = || {
             let called = |computation: &&Computation| instruction.called.contains(&computation.id);
@@ -202,7 +202,7 @@ impl Computation {
 }
 
 impl Convolution {
-    /// Of a `convolution`, or of a forward convolution of a library; backward passes of libraries have other operands.
+    /// Parses a `convolution`, or a library's forward convolution; its backward passes have other operands.
     fn of(instruction: &[u8]) -> Option<Self> {
         let forward = ["$convForward", "$convBiasActivationForward"];
         let target = text(instruction, 28);
@@ -211,17 +211,17 @@ impl Convolution {
         }
         let (window, dims) = (bytes(instruction, 15)?, bytes(instruction, 16)?);
         let number = |message, field| all(message, field).next().map_or(0, Value::whole);
-        // Between elements that are set apart nothing is multiplied.
+        // Spaced-out elements have gaps where nothing is multiplied.
         if all(window, 1).any(|dim| number(dim.bytes(), 6) > 1) {
             return None;
         }
         let shape = bytes(instruction, 3)?;
-        // A library's call gives the result and its workspace.
+        // A library call returns the result and its workspace.
         let result = Shape::of(bytes(shape, 4).unwrap_or(shape));
         Some(Self { outputs: number(dims, 4), result })
     }
 
-    /// The weights as outputs × what is summed over, and the result as rows × outputs.
+    /// The weights as outputs × reduction, and the result as rows × outputs.
     fn normal(&self, weights: &Shape) -> Option<[Vec<u64>; 2]> {
         let count = |sizes: &[u64]| sizes.iter().try_fold(1u64, |all, &size| all.checked_mul(size));
         let outputs = *weights.sizes.get(self.outputs as usize)?;
@@ -232,7 +232,7 @@ impl Convolution {
 }
 
 impl Product {
-    /// Of a `dot`, or of a call of a library whose settings say how it multiplies.
+    /// Parses a `dot`, or a library call whose settings describe the product.
     fn of(instruction: &[u8]) -> Option<Self> {
         if text(instruction, 2) == "dot" {
             let dims = bytes(instruction, 30)?;

@@ -8,7 +8,7 @@ use crate::times::are_believable;
 
 /// Name and category of an event, by the number of its name.
 #[derive(Clone, Copy)]
-struct Named {
+struct EventName {
     name: StrId,
     category: StrId,
     is_frame: bool,
@@ -16,7 +16,7 @@ struct Named {
 
 impl Reader<'_> {
     pub(super) fn host(&mut self, plane: &Plane) {
-        let mut names: ByNumber<Option<Named>> = ByNumber::default();
+        let mut names: ByNumber<Option<EventName>> = ByNumber::default();
         let correlation = plane.texts.map(|name| name == Some("correlation_id"));
         for line in plane.lines() {
             let name = self.trace.strings.intern(line.name.split('/').next().unwrap_or_default());
@@ -35,7 +35,7 @@ impl Reader<'_> {
                         named
                     }
                 };
-                // Most events are frames: what is not wanted is not looked at any further.
+                // Most events are frames: unwanted ones are skipped at once.
                 if named.is_frame && !self.needs.python_frames {
                     skipped += 1;
                     continue;
@@ -52,7 +52,7 @@ impl Reader<'_> {
         correlation: &ByNumber<bool>,
         line: &Line,
         event: Event,
-        named: Named,
+        named: EventName,
         thread: ThreadId,
     ) {
         let Some(event) = line.timed(event) else { return };
@@ -103,8 +103,8 @@ impl Reader<'_> {
         });
     }
 
-    /// Frames are called `$file.py:12 function`; torch's spelling of them is `file.py(12): function`.
-    fn name(&mut self, text: &str) -> Named {
+    /// Frames are named `$file.py:12 function`; torch writes `file.py(12): function`.
+    fn name(&mut self, text: &str) -> EventName {
         let strings = &mut self.trace.strings;
         match text.strip_prefix('$') {
             Some(frame) => {
@@ -115,11 +115,11 @@ impl Reader<'_> {
                     Some(spelled) => strings.intern(&spelled),
                     None => strings.intern(frame),
                 };
-                Named { name, category: strings.intern("python_function"), is_frame: true }
+                EventName { name, category: strings.intern("python_function"), is_frame: true }
             }
             None => {
                 let category = if is_call(text) { RUNTIME } else { "user_annotation" };
-                Named { name: strings.intern(text), category: strings.intern(category), is_frame: false }
+                EventName { name: strings.intern(text), category: strings.intern(category), is_frame: false }
             }
         }
     }

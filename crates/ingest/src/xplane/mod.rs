@@ -1,4 +1,4 @@
-//! `.xplane.pb`: what JAX's and TensorFlow's profiler writes.
+//! `.xplane.pb`: output of JAX's and TensorFlow's profilers.
 //!
 //! ```text
 //! XSpace ─► planes ─┬─► /device:GPU:N: lines are streams ─► kernels, copies, fills
@@ -6,8 +6,9 @@
 //!                   └─► the rest: metadata ─► HLO ops laid over the launches of their kernels
 //! ```
 //!
-//! Names and values of events are numbers into tables of their plane, which may come after the events; so a plane is looked
-//! at twice. Times are picoseconds from the start of a line; they become nanoseconds, rounded down.
+//! Names and values of events are numbers into tables of their plane, which may come after the events; so
+//! each plane is read twice. Times are picoseconds from the start of a line; they become nanoseconds, rounded
+//! down.
 
 mod details;
 mod device;
@@ -30,7 +31,7 @@ const PLANES: u32 = 1;
 /// Category of the calls that launch GPU work.
 const RUNTIME: &str = "cuda_runtime";
 
-/// Arguments of ops, in torch's words.
+/// Arguments of ops, under torch's names.
 const INPUT_DIMS: &str = "Input Dims";
 const INPUT_TYPES: &str = "Input type";
 
@@ -75,15 +76,15 @@ struct Reader<'n> {
     trace: Trace,
     needs: &'n Needs,
     process: ProcessId,
-    /// Where each call with a correlation id stands, as a row of `regions`.
+    /// The row in `regions` of each call with a correlation id.
     calls: Map<i64, u32>,
-    /// The HLO op of GPU work, by correlation id, with the moment the work starts.
+    /// The HLO op of GPU work, by correlation id, with the start of the work.
     ops: Vec<ops::Launched>,
-    /// Shapes of the ops' inputs, where they are wanted.
+    /// Shapes of the ops' inputs, if wanted.
     shapes: hlo::Shapes,
     /// Messages that end in the middle, and events without a name.
     damaged: u64,
-    /// Events at times that no run has.
+    /// Events at impossible times.
     timeless: u64,
 }
 
@@ -129,7 +130,7 @@ impl<'n> Reader<'n> {
     }
 }
 
-/// Facts of the planes that hold no events: versions, start and end of the profile.
+/// Facts from planes without events: versions, start and end of the profile.
 fn metadata(trace: &mut Trace, source: SourceId, planes: &[Plane]) {
     for plane in planes.iter().filter(|plane| !plane.is_gpu() && !plane.is_host()) {
         for (key, value) in plane.facts().filter(|(key, _)| !key.is_empty()) {

@@ -1,13 +1,13 @@
-//! HLO ops as host regions: an op covers the calls that launch its kernels, one after the other on one thread.
+//! HLO ops as host regions: an op covers consecutive calls on one thread that launch its kernels.
 //!
-//! A profile names the op and the module of GPU work, but not when the host issued them. The launches do: those of one op
-//! below one annotation are one region, and the kernels below it belong to the op.
+//! A profile names the op and the module of GPU work, but not when the host issued them. The launches show
+//! it: those of one op below one annotation are one region, and the kernels below it belong to the op.
 
 use trace::{Arg, Map, OptI64, Region, RowRef, StrId, Strings, ThreadId};
 
 use super::{INPUT_DIMS, INPUT_TYPES, Reader};
 
-/// What an event says of its op.
+/// What an event records about its op.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct Op<'a> {
     pub op: &'a str,
@@ -17,7 +17,7 @@ pub(super) struct Op<'a> {
 
 /// The names of an op.
 #[derive(Clone, Copy)]
-pub(super) struct Named {
+pub(super) struct OpNames {
     /// The op and its path in the program.
     op: StrId,
     /// The op alone.
@@ -29,19 +29,19 @@ pub(super) struct Named {
 #[derive(Clone, Copy)]
 pub(super) struct Launched {
     pub correlation: i64,
-    pub named: Named,
+    pub named: OpNames,
     /// When its work starts.
     pub start: i64,
 }
 
 impl Op<'_> {
-    pub fn named(&self, strings: &mut Strings) -> Named {
-        // The path in the program says more than the op, where there is one.
+    pub fn named(&self, strings: &mut Strings) -> OpNames {
+        // The path in the program says more than the op, if there is one.
         let op = match self.path {
             "" | "XlaModule:" => strings.intern(self.op),
             path => strings.intern(&format!("{} ({path})", self.op)),
         };
-        Named { op, plain: strings.intern(self.op), module: strings.intern(self.module) }
+        OpNames { op, plain: strings.intern(self.op), module: strings.intern(self.module) }
     }
 }
 
@@ -60,7 +60,7 @@ struct Call {
 /// No annotation.
 const NONE: u32 = u32::MAX;
 
-/// An op or a module in the making.
+/// An op or a module under construction.
 struct Open {
     name: StrId,
     launched: Launched,
@@ -70,7 +70,7 @@ struct Open {
 }
 
 impl Reader<'_> {
-    /// Adds a region for every run of launches of one op, and of one module, below one annotation.
+    /// Adds a region for every series of launches of one op, and of one module, below one annotation.
     pub(super) fn lay_ops(&mut self) {
         if !self.needs.regions {
             return;
@@ -92,7 +92,7 @@ impl Reader<'_> {
         let mut threads: Vec<_> = by_thread.into_iter().collect();
         threads.sort_by_key(|(thread, _)| *thread);
         for (thread, mut calls) in threads {
-            // Work of one launch (a graph) comes in the order in which it ran.
+            // Work of one launch (a graph) is sorted by when it ran.
             calls.sort_by_key(|call| (call.start, call.end, call.launched.start));
             calls.dedup_by_key(|call| (call.start, call.launched.named.op));
             self.cover(&mut calls, annotations.remove(&thread).unwrap_or_default());

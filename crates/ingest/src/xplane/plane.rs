@@ -1,4 +1,4 @@
-//! Planes, lines, events and stats as they stand in the file.
+//! Planes, lines, events and stats, as encoded in the file.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use trace::Map;
 
 use crate::protobuf::{Fields, Value};
 
-/// One plane: its lines, and the tables that its events' numbers stand for.
+/// One plane: its lines, and the tables that its events refer to by number.
 pub(super) struct Plane<'a> {
     pub name: &'a str,
     lines: Vec<&'a [u8]>,
@@ -15,7 +15,7 @@ pub(super) struct Plane<'a> {
     /// Name of a stat, or text that stats refer to, by number.
     pub texts: ByNumber<Option<&'a str>>,
     stats: Vec<&'a [u8]>,
-    /// Entries of the table of events of the plane that has compiled programs there.
+    /// Entries of the event table, which in one plane holds compiled programs.
     pub programs: Vec<&'a [u8]>,
     /// Whether it ended where it should.
     pub whole: bool,
@@ -33,11 +33,11 @@ pub(super) struct Line<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Event<'a> {
     pub name: u64,
-    /// Its fields, without the name where that comes first.
+    /// Its fields, without the name if that comes first.
     fields: &'a [u8],
 }
 
-/// When an event ran, and what more it says.
+/// When an event ran, and its stats.
 pub(super) struct Timed<'a> {
     pub start: i64,
     pub end: i64,
@@ -46,14 +46,14 @@ pub(super) struct Timed<'a> {
     stats: &'a [u8],
 }
 
-/// Values by number. The profiler counts from 1, so most are found by their place.
+/// Values by number. The profiler numbers from 1, so most are found by index.
 #[derive(Default)]
 pub(super) struct ByNumber<T> {
     near: Vec<T>,
     far: Map<u64, T>,
 }
 
-/// Numbers that are places.
+/// Numbers below this are indexes.
 const NEAR: u64 = 1 << 20;
 
 impl<T: Copy + Default> ByNumber<T> {
@@ -77,7 +77,7 @@ impl<T: Copy + Default> ByNumber<T> {
         self.near[place] = value;
     }
 
-    /// The same numbers with what `of` makes of their values.
+    /// A copy with `of` applied to all values.
     pub fn map<U: Copy + Default>(&self, of: impl Fn(T) -> U) -> ByNumber<U> {
         ByNumber {
             near: self.near.iter().map(|value| of(*value)).collect(),
@@ -103,7 +103,7 @@ impl<'a> Stat<'a> {
         }
     }
 
-    /// As words, where it is words.
+    /// As words, if it is text.
     pub fn words(self) -> Option<&'a str> {
         match self {
             Stat::Text(text) => Some(text),
@@ -111,7 +111,7 @@ impl<'a> Stat<'a> {
         }
     }
 
-    /// As text, whatever it is.
+    /// As text, whatever its type.
     pub fn text(self) -> Option<Cow<'a, str>> {
         Some(match self {
             Stat::Number(number) => number.to_string().into(),
@@ -175,7 +175,7 @@ impl<'a> Plane<'a> {
         self.name.starts_with("/host:CPU") || self.name.starts_with("/host:python-tracer")
     }
 
-    /// Whether any line of it has events.
+    /// Whether any of its lines has events.
     pub fn has_events(&self) -> bool {
         self.lines().any(|line| line.events().next().is_some())
     }
@@ -243,7 +243,7 @@ impl<'a> Line<'a> {
                 1 => line.id = value.whole() as i64,
                 2 => line.name = text(value.bytes()),
                 3 => line.start_ns = value.whole() as i64,
-                // Fields come in the order of their numbers: nothing that is needed follows the events, which are many.
+                // Fields are in numerical order: nothing needed comes after the events, which are many.
                 4 if !line.name.is_empty() && line.start_ns != 0 => break,
                 11 => shown = text(value.bytes()),
                 _ => {}
@@ -255,13 +255,13 @@ impl<'a> Line<'a> {
         line
     }
 
-    /// Its events in the order of the file.
+    /// Its events in file order.
     #[inline]
     pub fn events(&self) -> Events<'a> {
         Events { rest: self.bytes }
     }
 
-    /// When an event ran; none for an event with a count instead of a time, which is a sum.
+    /// When an event ran; `None` for an event with a count instead of a time, which is a sum.
     #[inline]
     pub fn timed(&self, event: Event<'a>) -> Option<Timed<'a>> {
         let (mut offset, mut duration, mut stats) = (None, 0, &[][..]);
@@ -290,7 +290,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The events of a line. A file has millions, nearly all short: those are told by their first bytes.
+/// The events of a line. A file has millions, nearly all short: those are recognised by their first bytes.
 pub(super) struct Events<'a> {
     rest: &'a [u8],
 }

@@ -1,4 +1,4 @@
-//! What the tests of the torch reader share.
+//! Shared helpers of the torch reader's tests.
 #![allow(dead_code)]
 
 use std::io::Write;
@@ -42,7 +42,7 @@ pub fn gunzip(path: &Path) -> Vec<u8> {
     bytes
 }
 
-/// Everything a trace holds but the path and size of its file, ids included.
+/// Everything in a trace except the path and size of its file, ids included.
 pub fn dump(trace: &Trace) -> String {
     let strings: Vec<&str> = trace.strings.iter().collect();
     let shapes: Vec<_> = trace.shapes.iter().collect();
@@ -73,7 +73,7 @@ pub fn generated(events: usize, pretty: bool) -> Vec<u8> {
     generated_with(events, pretty, r#""4", "", "[{lambda}, {\"ph\": 1}]""#)
 }
 
-/// The same with objects inside that look like events.
+/// A trace with objects inside that look like events.
 pub fn misleading(events: usize, pretty: bool) -> Vec<u8> {
     generated_with(events, pretty, r#"{"name": "x"}, {"ph": "X", "dur": 1}"#)
 }
@@ -138,7 +138,7 @@ fn generated_with(events: usize, pretty: bool, inputs: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// A small generator of numbers, the same every time.
+/// A small random generator, the same every time.
 pub struct Dice(pub u64);
 
 impl Dice {

@@ -1,4 +1,4 @@
-//! From traces to a lake, a rank at a time: ranks that are there already are kept, half-written ones are written again.
+//! Builds a lake from traces, a rank at a time: complete ranks are kept, half-written ones are written again.
 
 mod part;
 mod units;
@@ -17,8 +17,8 @@ use crate::manifest::Manifest;
 use crate::{Address, Error, Lake, Partition};
 use units::{Unit, Units};
 
-/// Inputs up to here are read side by side, larger ones one after the other, so that memory is that of one large rank or
-/// of a few small ones.
+/// Inputs up to this size are read in parallel, larger ones one after the other, so that memory holds one
+/// large rank or a few small ones.
 const SIDE_BY_SIDE: u64 = 64 << 20;
 
 /// What to build.
@@ -28,20 +28,20 @@ pub struct BuildRequest {
     pub inputs: Vec<PathBuf>,
     /// The lake.
     pub lake: Address,
-    /// The run's name; the name of the inputs' folder where none is given.
+    /// The run's name; `None`: the name of the inputs' folder.
     pub run: Option<String>,
-    /// The node's name, where the traces do not tell it.
+    /// The node's name, for traces that do not record it.
     pub node: Option<String>,
-    /// The rank of the only input, where nothing else tells it.
+    /// The rank of the only input, if nothing else gives it.
     pub rank: Option<i64>,
-    /// Whether the lake has to be there already.
+    /// Whether the lake must already exist.
     pub existing: bool,
 }
 
-/// Makes the digests of a rank, one for each of its GPUs, which are put beside its tables.
+/// Makes the digests of a rank, one for each of its GPUs; they are stored next to its tables.
 pub type Digests<'h> = dyn Fn(&Trace, &Manifest) -> Vec<Vec<u8>> + Sync + 'h;
 
-/// The caller's part in it.
+/// The caller's callbacks.
 pub struct Hooks<'h> {
     /// Bytes read so far.
     pub progress: &'h Progress,
@@ -60,15 +60,15 @@ pub struct Built {
     pub run: String,
     /// Ranks of the inputs, sorted.
     pub ranks: Vec<BuiltRank>,
-    /// Ranks that were found half-written, by us or by somebody who writes them now.
+    /// Half-written ranks that were found; another process may be writing them now.
     pub unfinished: BTreeSet<Partition>,
     /// Inputs that are not in the lake, and why.
     pub problems: Vec<Problem>,
-    /// Inputs that are no rank: captures, helpers, merged traces.
+    /// Inputs that are not ranks: captures, helpers, merged traces.
     pub left_out: Vec<PathBuf>,
-    /// Whether ranks were counted because nothing tells them.
+    /// Whether ranks were numbered because the inputs do not give them.
     pub counted_ranks: bool,
-    /// Whether it was stopped before its end.
+    /// Whether the build was stopped early.
     pub stopped: bool,
 }
 
@@ -89,7 +89,7 @@ pub enum Problem {
         /// Which, and why.
         message: String,
     },
-    /// Another input is that rank already.
+    /// Another input already has this rank.
     SameRank {
         /// The rank.
         part: Partition,
@@ -98,7 +98,7 @@ pub enum Problem {
         /// The one that is in the lake.
         other: String,
     },
-    /// It tells about a rank that no trace is of.
+    /// It describes a rank that has no trace.
     NoRank {
         /// The input.
         path: PathBuf,
@@ -115,7 +115,7 @@ impl fmt::Display for Problem {
                 path.display()
             ),
             Problem::NoRank { path } => {
-                write!(f, "`{}` tells about a rank, and there is no trace of that rank", path.display())
+                write!(f, "`{}` describes a rank that has no trace", path.display())
             }
         }
     }
@@ -170,9 +170,9 @@ struct Builder<'b> {
     runtime: &'b Runtime,
     hooks: &'b Hooks<'b>,
     units: &'b Units,
-    /// What was in the lake before.
+    /// Ranks that were in the lake before.
     there: &'b [Manifest],
-    /// Which input is which rank.
+    /// Which input has which rank.
     claims: Mutex<HashMap<Partition, PathBuf>>,
 }
 

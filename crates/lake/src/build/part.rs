@@ -1,10 +1,10 @@
-//! One unit: read, divided into its ranks, and each written whole or not at all.
+//! Reads one unit, splits it into ranks, and writes each rank whole or not at all.
 
 use std::collections::BTreeSet;
 
-use convert::parquet::TABLES;
 use convert::parquet::dataset::{self, Computed, Layout};
 use model::nesting::self_times;
+use trace::COLUMNAR_TABLES;
 use trace::{Needs, ProcessId, Selection, Subset, Trace};
 
 use super::units::Unit;
@@ -13,10 +13,10 @@ use crate::manifest::{Manifest, SourceFile, TableFile};
 use crate::tables::{SELF_TIME, WITHOUT};
 use crate::{Error, Partition};
 
-/// Rows of a row group: what a query on time can skip.
+/// Rows of a row group: the unit that a query on time can skip.
 const GROUP: usize = 1 << 17;
 
-/// The node where nothing tells one.
+/// Node name if nothing gives one.
 const NO_NODE: &str = "unknown";
 
 impl Builder<'_> {
@@ -84,7 +84,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The input that is a rank already, if it is another one.
+    /// The other input that already has this rank, if any.
     fn taken(&self, part: &Partition, unit: &Unit) -> Result<Option<String>, Error> {
         let mine = &unit.paths[0];
         // A poisoned lock means that another rank's thread failed; its claims still hold.
@@ -108,7 +108,7 @@ impl Builder<'_> {
             computed: vec![Computed { table: SELF_TIME.0, name: SELF_TIME.1, values: own.into() }],
             group: GROUP,
         };
-        for table in TABLES {
+        for table in COLUMNAR_TABLES {
             let rows = dataset::rows(trace, table);
             if rows == 0 {
                 continue;
@@ -130,7 +130,7 @@ impl Builder<'_> {
     }
 }
 
-/// The rows of one rank; those of processes without a rank go with the first.
+/// The rows of one rank; rows of processes without a rank go to the first.
 fn only_rank(trace: &Trace, rank: i64, first: i64) -> Trace {
     let of_process = |process: usize| {
         let known = trace.rank_of(ProcessId::at(process)).map(i64::from);
@@ -142,7 +142,7 @@ fn only_rank(trace: &Trace, rank: i64, first: i64) -> Trace {
     part
 }
 
-/// Whether two recordings come from the same place, perhaps at another time.
+/// Whether two recordings come from the same path, perhaps at different times.
 fn is_same_file(one: &[SourceFile], other: &[SourceFile]) -> bool {
     one.first().map(|source| &source.path) == other.first().map(|source| &source.path)
 }

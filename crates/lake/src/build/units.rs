@@ -1,4 +1,4 @@
-//! What is read together: a trace, and the files beside it that tell about the same rank.
+//! What is read together: a trace, and the files next to it about the same rank.
 
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -9,7 +9,7 @@ use super::{BuildRequest, Problem};
 use crate::Error;
 use crate::manifest::SourceFile;
 
-/// The name of a run where nothing gives one.
+/// Run name if nothing gives one.
 const NO_NAME: &str = "run";
 
 /// One trace and what belongs to it.
@@ -17,10 +17,10 @@ const NO_NAME: &str = "run";
 pub(super) struct Unit {
     /// What is read.
     pub paths: Vec<PathBuf>,
-    /// The same, as manifests remember it.
+    /// The same files, as manifests record them.
     pub sources: Vec<SourceFile>,
     pub bytes: u64,
-    /// Its place among all units: its rank where nothing tells it.
+    /// Its place among all units: its rank if nothing else gives one.
     pub place: i64,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Units {
     pub all: Vec<Unit>,
     pub run: String,
     pub node: Option<String>,
-    /// The rank that the caller says.
+    /// The rank that the caller gave.
     pub rank: Option<i64>,
     pub problems: Vec<Problem>,
     pub left_out: Vec<PathBuf>,
@@ -65,7 +65,7 @@ impl Units {
         Ok(units)
     }
 
-    /// Adds a file that tells about a rank to the trace of that rank.
+    /// Adds a file about a rank to the trace of that rank.
     fn add_beside(&mut self, input: &Input) {
         let rank = rank_of_path(&input.path);
         let only = self.all.len() == 1;
@@ -90,7 +90,7 @@ impl Unit {
     }
 }
 
-/// Whether a format has rows of its own, or tells about those of another.
+/// Whether a format has rows of its own; other formats describe a trace.
 fn is_trace(format: Format) -> bool {
     !matches!(format, Format::Snapshot | Format::Inspector | Format::Prometheus | Format::UnifiedMemory)
 }
@@ -106,7 +106,7 @@ fn source(path: &Path) -> SourceFile {
     }
 }
 
-/// The name of the folder that the inputs are, or are in.
+/// The name of the folder that the inputs are in, or of the input folder itself.
 fn run_name(inputs: &[PathBuf]) -> String {
     let folder = |path: &PathBuf| -> Option<PathBuf> {
         let path = std::path::absolute(path).ok()?;

@@ -29,7 +29,7 @@ pub fn build_all(traces: &Path, lake: &Address) -> Vec<Built> {
     each.map(|(node, name)| build_one(&request(std::slice::from_ref(node), lake, name))).collect()
 }
 
-/// Rows as the files of SQL tests write them.
+/// Rows in the format of the SQL test files.
 pub fn rows(engine: &dyn Engine, sql: &str) -> Result<Vec<String>, String> {
     let found = collect(engine, sql).map_err(|error| error.to_string())?;
     Ok(found.rows.iter().map(|row| row.iter().map(show).collect::<Vec<_>>().join(" ")).collect())

@@ -7,7 +7,7 @@
 /// No partner.
 pub const NONE: u32 = u32::MAX;
 
-/// Differences looked at before a split is taken as it is: about 2·10^7 steps on the largest inputs.
+/// Differences tried before the current split is accepted: about 2·10^7 steps on the largest inputs.
 const EFFORT: usize = 20_000_000;
 
 /// For each element of `a` its partner in `b`, or `NONE`; partners are equal and in rising order.
@@ -31,7 +31,7 @@ pub fn align(a: &[u32], b: &[u32]) -> Vec<u32> {
             continue;
         }
         let (x, y) = work.split(&a[a0..a1], &b[b0..b1], most);
-        // A split in a corner would not shrink the problem: nothing in common is left there.
+        // A split in a corner does not shrink the problem: nothing left there is in common.
         if (x, y) == (0, 0) || (x, y) == (a1 - a0, b1 - b0) {
             continue;
         }
@@ -48,7 +48,7 @@ struct Work {
     middle: isize,
 }
 
-/// A diagonal that no path of so many differences ends on.
+/// Marks a diagonal that no path with this many differences reaches.
 const NOWHERE: isize = -1;
 
 impl Work {
@@ -126,14 +126,14 @@ fn reach(
     x
 }
 
-/// Whether the other end's path on its diagonal `c` has come as far as `rest`.
+/// Whether the path from the other end has reached `rest` on its diagonal `c`.
 #[inline]
 fn meets(far: &[isize], middle: isize, c: isize, rest: isize) -> bool {
     let x = far[(c + middle) as usize];
     x != NOWHERE && x >= rest
 }
 
-/// Partners for what an alignment left over: equal names in order of occurrence, as reordered streams need.
+/// Pairs what the alignment left over: equal names in order of occurrence, as reordered streams need.
 pub fn pair_leftovers(a: &[u32], b: &[u32], partner: &mut [u32]) -> usize {
     let mut taken = vec![false; b.len()];
     for &p in partner.iter().filter(|p| **p != NONE) {

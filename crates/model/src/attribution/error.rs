@@ -5,12 +5,12 @@
 pub enum Error {
     /// Formal and mapping trace are of different models.
     #[error(
-        "the mapping trace is of another model: it has {shared} of the {names} kernel names to be located"
+        "the mapping trace is from a different model: it has only {shared} of the {names} kernel names to locate"
     )]
     DifferentModels {
-        /// Names both have.
+        /// Kernel names that both traces have.
         shared: usize,
-        /// Names of the formal trace that were looked for.
+        /// Kernel names of the formal trace that were looked up.
         names: usize,
     },
 }

@@ -20,8 +20,8 @@ impl Forest {
         Self::in_chunks(regions, strings, CHUNK)
     }
 
-    /// Sweeps chunks on several threads. What a chunk cannot know is which regions were open before it: its rows that
-    /// lie in no region of the chunk get their parent afterwards, in order.
+    /// Sweeps chunks on several threads. A chunk does not know which regions were open before it, so its rows
+    /// without a parent get one afterwards, in order.
     fn in_chunks(regions: &Regions, strings: &Strings, rows: usize) -> Self {
         let threads = regions.thread.par_iter().filter_map(|t| t.get()).max().map_or(0, |t| t + 1);
         let sweep = Sweep { regions, depth: Nesting::of(strings), threads };
@@ -30,7 +30,7 @@ impl Forest {
         let (mut first, mut rest) = (0, &mut parent[..]);
         while first < regions.len() {
             let mut end = regions.len().min(first + rows);
-            // Rows of one start are ordered together.
+            // Rows with equal starts are ordered together.
             while end < regions.len() && regions.start[end] == regions.start[end - 1] {
                 end += 1;
             }
@@ -59,14 +59,14 @@ impl Forest {
         (parent != NONE).then_some(parent as usize)
     }
 
-    /// The innermost enclosing region of every region; `u32::MAX` where there is none.
+    /// The innermost enclosing region of every region; `u32::MAX` if there is none.
     pub fn parents(&self) -> &[u32] {
         &self.parent
     }
 
-    /// Puts rows, which rise, into an order in which every region comes after those that enclose it.
+    /// Sorts ascending `rows` so that every region comes after those that enclose it.
     pub fn sort_outer_first<T>(&self, regions: &Regions, rows: &mut [T], row_of: impl Fn(&T) -> usize) {
-        // Only among equal starts may an outer region come later in the table.
+        // Only among equal starts can an outer region come later in the table.
         let same_start = |a: &T, b: &T| regions.start[row_of(a)] == regions.start[row_of(b)];
         for run in rows.chunk_by_mut(same_start).filter(|run| run.len() > 1) {
             let start = regions.start[row_of(&run[0])];
@@ -77,7 +77,7 @@ impl Forest {
         }
     }
 
-    /// `row` and all that enclose it, innermost first.
+    /// `row` and all regions that enclose it, innermost first.
     pub fn chain(&self, row: usize) -> impl Iterator<Item = usize> + '_ {
         std::iter::successors(Some(row), |&row| self.parent(row))
     }
@@ -86,11 +86,11 @@ impl Forest {
 /// Rows that one thread sweeps at once.
 const CHUNK: usize = 1 << 17;
 
-/// What a sweep of some rows leaves to those who know what was before.
+/// The result of one chunk's sweep, to be merged in order with the others.
 struct Swept {
     /// Rows that lie in no region of the chunk, in order.
     without_parent: Vec<u32>,
-    /// By lane: regions that may still be open behind the chunk, outermost first.
+    /// By lane: regions that may still be open after the chunk, outermost first.
     open: Vec<Vec<u32>>,
 }
 
@@ -101,7 +101,7 @@ struct Sweep<'a> {
 }
 
 impl Sweep<'_> {
-    /// Finds the parents of the rows from `first` on, as far as they are among these rows.
+    /// Finds the parents of the rows from `first` on, if the parents are among these rows.
     fn chunk(&self, first: usize, parent: &mut [u32]) -> Swept {
         let (regions, end) = (self.regions, first + parent.len());
         let mut swept = Swept { without_parent: Vec::new(), open: vec![Vec::new(); self.threads + 1] };
@@ -138,12 +138,12 @@ impl Sweep<'_> {
         swept
     }
 
-    /// The lane of a row: its thread. Regions without a thread share one, as nothing better is known of them.
+    /// The lane of a row: its thread. Regions without a thread share one lane.
     fn lane(&self, row: usize) -> usize {
         self.regions.thread[row].get().unwrap_or(self.threads)
     }
 
-    /// The innermost of the open regions when a row starts; those that ended before are taken off.
+    /// The innermost open region when a row starts; pops those that have ended.
     fn innermost(&self, stack: &mut Vec<u32>, row: usize) -> Option<u32> {
         while stack.last().is_some_and(|&top| self.regions.end[top as usize] <= self.regions.start[row]) {
             stack.pop();

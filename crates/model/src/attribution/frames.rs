@@ -1,4 +1,4 @@
-//! Python frames by name: which are noise, which only hand a call on, and how well the rest tell a place.
+//! Python frames by name: which are noise, which only pass a call on, and how well the rest locate code.
 
 use std::sync::LazyLock;
 
@@ -8,16 +8,16 @@ use trace::{StrId, Strings};
 
 use crate::marks::Marks;
 
-/// What a frame is good for.
+/// How a frame is used in a call chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A call of an `nn.Module`.
     Module,
     /// Machinery below every framework; never shown.
     Noise,
-    /// Hands a call on: kept in the chain, a location only when there is nothing else.
+    /// Passes a call on: kept in the chain, a location only if there is no other.
     Wrapper,
-    /// A place in somebody's source, with its priority as a location.
+    /// A line of source code, with its priority as a location.
     Source {
         /// Higher is better.
         priority: u16,
@@ -66,7 +66,7 @@ impl FrameRules {
         &RULES
     }
 
-    /// What a frame of this name is good for.
+    /// The role of a frame with this name.
     pub fn role(&self, name: &str) -> Role {
         if name.starts_with(MODULE) {
             return Role::Module;
@@ -181,7 +181,7 @@ impl<'a> Roles<'a> {
         self.known[name.0 as usize].unwrap_or_else(|| self.rules.role(self.strings.get(name)))
     }
 
-    /// By string: its name and role, where it was judged.
+    /// By string: its name and role, if it was judged.
     pub fn all(&self) -> impl Iterator<Item = Option<(StrId, Role)>> + '_ {
         self.known.iter().enumerate().map(|(name, role)| Some((StrId(name as u32), (*role)?)))
     }

@@ -7,13 +7,13 @@ use trace::{Map, Trace};
 
 use crate::ROWS_AT_ONCE;
 
-/// The row of each (source, id); ids given twice name nothing.
+/// The row of each (source, id); an id that several rows share matches none of them.
 pub struct IdIndex {
     by_source: Vec<Ids>,
 }
 
 enum Ids {
-    /// Nearly consecutive, as profilers count: an array from the lowest.
+    /// Nearly consecutive ids, as profilers number: an array that starts at the lowest.
     Dense {
         lowest: i64,
         rows: Vec<AtomicU32>,
@@ -24,11 +24,11 @@ enum Ids {
 const NONE: u32 = u32::MAX;
 const SEVERAL: u32 = u32::MAX - 1;
 
-/// Of the ids of one source: how many, the lowest and the highest.
+/// How many ids one source has, the lowest and the highest.
 type Range = (usize, i64, i64);
 
 impl IdIndex {
-    /// An index of the regions' `external` ids, over the rows that are wanted.
+    /// An index of the regions' `external` ids, over the `wanted` rows.
     pub fn of(trace: &Trace, wanted: impl Fn(usize) -> bool + Sync) -> Self {
         let regions = &trace.regions;
         let source_of: Vec<usize> = (0..trace.processes.len()).map(|p| source_of(trace, Some(p))).collect();
@@ -52,7 +52,7 @@ impl IdIndex {
         };
         let ranges = each_row().fold(none, take_in).reduce(none, join);
         let mut by_source: Vec<Ids> = ranges.iter().map(|&range| Ids::empty(range)).collect();
-        // Each row takes the place of its id. A row that does not find itself there afterwards shares its id with another.
+        // Each row is stored at its id. A row that is not found there afterwards shares its id with another.
         each_row().for_each(|(row, source, id)| {
             if let Some(place) = by_source[source].place(id) {
                 place.store(row, Ordering::Relaxed);
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Close together or far apart, an id that several rows of one file have names none of them.
+        /// Dense or sparse, an id that several rows of one file share matches none of them.
         #[test]
         fn an_id_names_the_only_row_that_has_it(
             rows in prop::collection::vec((0usize..2, prop::option::of(-3i64..30)), 0..60),

@@ -10,18 +10,18 @@ use super::sequence::{Sequence, Token, UNKNOWN};
 /// A replay joined to a sequence.
 #[derive(Clone)]
 pub(super) struct Joined {
-    /// The sequence's place.
+    /// The sequence's index.
     pub sequence: usize,
-    /// For each row its launch's place in the sequence, or `NONE`; nothing when every row has its own place.
+    /// For each row the index of its launch in the sequence, or `NONE`; `None` if row `i` is launch `i`.
     partner: Option<Rc<[u32]>>,
     /// Rows with a launch.
     pub matched: usize,
-    /// How sure that is, in percent.
+    /// Confidence of the match, in percent.
     pub confidence_pct: u8,
 }
 
 impl Joined {
-    /// The launch's place of row `i`.
+    /// The index of row `i`'s launch in the sequence.
     pub fn place(&self, i: usize) -> Option<usize> {
         match &self.partner {
             None => Some(i),
@@ -34,7 +34,7 @@ impl Joined {
 pub(super) struct Replayed<'a> {
     pub tokens: &'a [Token],
     pub streams: &'a [StreamId],
-    /// Requests of the step it was launched in, when known.
+    /// Requests of the step it was launched in, if known.
     pub batch: Option<u64>,
 }
 
@@ -42,15 +42,15 @@ pub(super) struct Replayed<'a> {
 pub(super) struct Library<'a> {
     sequences: &'a [Sequence],
     by_names: Map<&'a [Token], Vec<usize>>,
-    /// After the last exact match: the pieces of one step's graph follow one another.
+    /// The sequence after the last exact match: the pieces of one step's graph follow one another.
     next: usize,
     inexact: Map<Vec<Token>, Option<Joined>>,
 }
 
-/// Sequences that are aligned in full when none is equal.
+/// How many sequences are aligned in full if none is equal.
 const CANDIDATES: usize = 4;
 
-/// A match without names to check it by.
+/// Confidence of a match without names to check it.
 const UNVERIFIED_PCT: u8 = 50;
 
 impl<'a> Library<'a> {
@@ -78,7 +78,7 @@ impl<'a> Library<'a> {
         found
     }
 
-    /// Of equal sequences: that of the smallest batch the step fits in, then the next in order.
+    /// Picks from equal sequences: the smallest batch that the step fits in, then the next in order.
     fn choose(&self, equal: &[usize], batch: Option<u64>) -> usize {
         let fits = |place: usize| match (self.sequences[place].batch, batch) {
             (Some(captured), Some(wanted)) if captured >= wanted => captured - wanted,
@@ -90,7 +90,7 @@ impl<'a> Library<'a> {
         equal.iter().copied().min_by_key(|&place| (fits(place), ahead(place))).unwrap_or(0)
     }
 
-    /// A capture whose launches do not say what they launch (CUDA) can only be counted.
+    /// Launches of a CUDA capture do not name their kernels, so only their count is compared.
     fn unnamed(&self, replay: &Replayed) -> Option<Joined> {
         let len = replay.tokens.len();
         let fits = |s: &Sequence| {
@@ -118,7 +118,7 @@ impl<'a> Library<'a> {
             }
             scored.push((shared, sequence.tokens.len(), place));
         }
-        // Most names in common first, then least else.
+        // Most names in common first, then the shortest.
         scored.sort_by_key(|&(shared, len, place)| (std::cmp::Reverse(shared), len, place));
         let mut best: Option<Joined> = None;
         for &(shared, _, place) in scored.iter().take(CANDIDATES) {
@@ -155,13 +155,13 @@ fn join(replay: &Replayed, sequence: usize, launched: &[Token]) -> Joined {
     for place in partner.iter_mut().filter(|p| **p != NONE) {
         *place += window.start as u32;
     }
-    // Names in another order are less sure than those in order.
+    // Names out of order count less than those in order.
     let sure = in_order as f64 + 0.8 * out_of_order as f64;
     let confidence_pct = (100.0 * sure / replay.tokens.len().max(1) as f64) as u8;
     Joined { sequence, partner: Some(partner.into()), matched, confidence_pct: confidence_pct.min(99) }
 }
 
-/// The part of a long run that is most like the replay: a run without steps repeats it many times.
+/// The part of a long sequence most like the replay: a sequence without steps repeats it many times.
 fn window(replay: &[Token], launched: &[Token]) -> std::ops::Range<usize> {
     let size = replay.len() + replay.len() / 4 + 16;
     if launched.len() <= 2 * size {
@@ -189,9 +189,9 @@ fn window(replay: &[Token], launched: &[Token]) -> std::ops::Range<usize> {
     end.saturating_sub(size)..end
 }
 
-/// Streams of a graph run side by side, so that time order is not launch order; each stream's is.
+/// Streams of a graph run in parallel, so time order is not launch order; within each stream it is.
 ///
-/// Launches are dealt out to the streams that wait for their name, the stream in hand first.
+/// Each launch goes to a stream that waits for its name, the current stream first.
 fn by_streams(replay: &Replayed, launched: &[Token]) -> Vec<u32> {
     let mut partner = vec![NONE; replay.tokens.len()];
     let mut lanes: Vec<(StreamId, Vec<usize>, usize)> = Vec::new();
@@ -206,7 +206,7 @@ fn by_streams(replay: &Replayed, launched: &[Token]) -> Vec<u32> {
     }
     let mut in_hand = 0;
     for at in 0..launched.len() {
-        // How many of the next launches a stream could take: a name may wait on several streams.
+        // How many of the next launches a stream could take: several streams may wait for one name.
         let run = |lane: &(StreamId, Vec<usize>, usize)| {
             let rest = lane.1[lane.2..].iter().zip(&launched[at..]);
             rest.take(64).take_while(|(row, token)| replay.tokens[**row] == **token).count()
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn interleaved_streams_find_their_own_launches() {
-        // Launched: a b c on one stream, then a b d on another; run side by side.
+        // Launched: a b c on one stream, then a b d on another; both run in parallel.
         let sequences = [sequence(&[5, 6, 7, 5, 6, 8], None)];
         let joined = find(&mut Library::new(&sequences), &[5, 5, 6, 6, 8, 7], &[0, 1, 0, 1, 1, 0], None);
         assert_eq!((0..6).map(|i| joined.place(i).unwrap()).collect::<Vec<_>>(), [0, 3, 1, 4, 5, 2]);

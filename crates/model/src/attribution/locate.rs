@@ -1,7 +1,7 @@
 //! From a launch to its op, module and Python frames, by ids first and enclosing regions second.
 //!
-//! Several threads find what the trace tells of each launch ([`RecordedSite`]). Few of these differ, and each different one becomes
-//! a [`Site`] once.
+//! Several threads collect what the trace records for each launch ([`RecordedSite`]). Few of these differ,
+//! and each distinct one becomes a [`Site`] once.
 
 use rayon::prelude::*;
 use trace::{Map, OptI64, ProcessId, RowRef, StrId, Trace};
@@ -23,7 +23,7 @@ pub(super) struct Locator<'a> {
     carried: Carried,
     shown: Carried,
     compact: Carried,
-    /// Sites of what was told so far.
+    /// Sites built so far.
     known: Map<RecordedSite, Site>,
     op_category: Option<StrId>,
     frame_category: Option<StrId>,
@@ -31,7 +31,7 @@ pub(super) struct Locator<'a> {
     types_key: Option<StrId>,
 }
 
-/// What a trace tells of a place in the program, in strings of that trace; empty where it tells nothing.
+/// The place in the program that a trace records, in strings of that trace; empty if it records none.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(super) struct RecordedSite {
     launch: StrId,
@@ -41,7 +41,7 @@ pub(super) struct RecordedSite {
     frames: ToldByFrames,
 }
 
-/// The part that Python frames tell.
+/// What the Python frames show.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 struct ToldByFrames {
     module: StrId,
@@ -56,12 +56,12 @@ struct ToldByFrames {
 /// Frames that a chain may have.
 const LONGEST_CHAIN: usize = 5;
 
-/// The innermost frame that was looked at last, and what it told: neighbours mostly share it.
+/// The innermost frame looked at last, and its result: neighbours mostly share it.
 type LastFrames = Option<(usize, ToldByFrames)>;
 
-/// What many launches tell, each different one once.
+/// What is recorded for many launches, each distinct result once.
 pub(super) struct ToldByLaunches {
-    /// By launch: a place in `told`.
+    /// By launch: an index into `told`.
     pub of_launch: Vec<u32>,
     pub told: Vec<RecordedSite>,
 }
@@ -114,14 +114,14 @@ impl<'a> Locator<'a> {
         self.site(&told, sites)
     }
 
-    /// The site of work whose launch is not in the trace but whose op is, by the id the two share.
+    /// The site of work whose launch is not in the trace but whose op is, found by their shared id.
     pub fn by_external(&mut self, process: ProcessId, external: OptI64, sites: &mut Sites) -> Option<Site> {
         let op = self.op_of(process, external)?;
         let told = self.at(op, Some(op), &mut None);
         Some(self.site(&told, sites))
     }
 
-    /// What launches tell, given as rows of `regions`.
+    /// What is recorded for these launches, given as rows of `regions`.
     pub fn told_by(&self, launches: &[u32]) -> ToldByLaunches {
         self.told_in_chunks(launches, LAUNCHES_AT_ONCE)
     }
@@ -162,7 +162,7 @@ impl<'a> Locator<'a> {
         ToldByLaunches { of_launch, told: all }
     }
 
-    /// What the launch at a row of `regions` tells.
+    /// What is recorded for the launch at a row of `regions`.
     fn told(&self, launch: usize, last: &mut LastFrames) -> RecordedSite {
         let regions = &self.trace.regions;
         let by_id = self.op_of(regions.process[launch], regions.external[launch]);
@@ -216,7 +216,7 @@ impl<'a> Locator<'a> {
         let (mut best, mut in_chain) = (0, 0);
         let mut wrapper = StrId::EMPTY;
         let mut next = Some(frame);
-        // Ids of a damaged trace may form a ring.
+        // Ids of a damaged trace may form a cycle.
         let mut left = MOST_FRAMES;
         while let Some(row) = next {
             let name = self.trace.regions.name[row];
@@ -254,7 +254,7 @@ impl<'a> Locator<'a> {
         found
     }
 
-    /// The site of what was told, in the texts of `sites`.
+    /// The site for a recorded one, with texts in `sites`.
     pub fn site(&mut self, told: &RecordedSite, sites: &mut Sites) -> Site {
         if let Some(known) = self.known.get(told) {
             return *known;
@@ -299,7 +299,7 @@ impl<'a> Locator<'a> {
     }
 }
 
-/// Launches that one thread looks at in turn.
+/// Launches that one thread handles at a time.
 const LAUNCHES_AT_ONCE: usize = 1 << 13;
 
 /// Deeper than any real stack.

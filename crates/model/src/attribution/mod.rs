@@ -6,9 +6,9 @@
 //! replayed kernel ─place in its graph, name checked─► launch in the capture (or graph-off) trace ─► the same
 //! ```
 //!
-//! Everything goes by ids and by what encloses the **launch**; GPU time is never compared with a window of
-//! CPU time. What cannot be traced back is said to be so, never guessed. Cost: one sweep over the regions,
-//! then work per launch in proportion to its stack's depth.
+//! Everything is found by ids and by what encloses the **launch**; GPU time is never compared with a window
+//! of CPU time. Work that cannot be traced back is reported as such, never guessed. Cost: one sweep over the
+//! regions, then per launch in proportion to the depth of its stack.
 
 mod align;
 mod error;
@@ -39,7 +39,7 @@ use self::references::References;
 use self::rows::replays_of;
 use self::work::Work;
 
-/// What traces must be read with, formal and mapping alike.
+/// What traces must be read with, both the formal and the mapping trace.
 pub fn needs() -> Needs {
     let keys = ["kernel", "Input Dims", "Input type"];
     Needs {
@@ -58,13 +58,13 @@ pub fn needs() -> Needs {
 pub struct Attribution {
     /// The texts of all sites.
     pub strings: Strings,
-    /// Distinct sites; the first is "not known".
+    /// Distinct sites; the first is "unknown".
     pub sites: Vec<Site>,
     /// Replays of graphs, in time order.
     pub replays: Vec<Replay>,
     /// GPU time by how it was located.
     pub located: Located,
-    /// How the replays were joined; nothing without replays.
+    /// How well the replays were joined; `None` without replays.
     pub join: Option<JoinFacts>,
     /// Which regions of the trace enclose which.
     pub forest: Forest,
@@ -85,7 +85,7 @@ pub struct Origin {
 /// One replay of a graph.
 #[derive(Clone, Debug)]
 pub struct Replay {
-    /// Its launch as a row of `regions`, when it is in the trace.
+    /// Its launch as a row of `regions`, if it is in the trace.
     pub launch: Option<usize>,
     /// Its GPU work in time order.
     pub rows: Vec<RowRef>,
@@ -104,11 +104,11 @@ pub struct JoinFacts {
     pub rows: usize,
     /// Rows joined by position, with equal names.
     pub by_position: usize,
-    /// Rows joined by what most launches of their name say.
+    /// Rows joined by the site most launches of their name have.
     pub by_name: usize,
     /// Distinct names of replayed kernels.
     pub names: usize,
-    /// Those that the other side has too.
+    /// Names that the other side has too.
     pub shared_names: usize,
 }
 
@@ -130,11 +130,11 @@ pub struct Located {
     pub capture_ns: i64,
     /// Located through a graph-off trace.
     pub mapping_ns: i64,
-    /// Only the launch of its graph is known.
+    /// Located only to the launch of its graph.
     pub graph_launch_ns: i64,
-    /// Only the launching call is known: no op, module or frame.
+    /// Located only to the launching call: no op, module or frame.
     pub launch_only_ns: i64,
-    /// Nothing is known.
+    /// Not located at all.
     pub unlinked_ns: i64,
 }
 
@@ -144,7 +144,7 @@ impl Located {
         self.eager_ns + self.capture_ns + self.mapping_ns
     }
 
-    /// Share of GPU time located to an op, module or frame; absent without GPU time.
+    /// Share of GPU time located to an op, module or frame; `None` without GPU time.
     pub fn share_pct(&self) -> Option<f64> {
         (self.total_ns > 0).then(|| 100.0 * self.located_ns() as f64 / self.total_ns as f64)
     }
@@ -177,8 +177,8 @@ impl Attribution {
     }
 }
 
-/// Traces back all GPU work of a finished trace read with [`needs`]; replays with the help of `mapping`, a
-/// capture trace or a graph-off run of the same model, and of captures in the trace itself.
+/// Traces back all GPU work of a finished trace read with [`needs`]. Replays are located through captures in
+/// the trace itself and `mapping`, a capture trace or a graph-off run of the same model.
 pub fn attribute(trace: &Trace, mapping: Option<&Trace>) -> Result<Attribution, Error> {
     let rules = FrameRules::built_in();
     let mut work = Work::new(trace, rules);

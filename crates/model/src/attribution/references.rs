@@ -22,7 +22,7 @@ pub(super) struct References<'a> {
     /// Captures of the mapping trace, or the steps of a graph-off run.
     pub foreign: Vec<Sequence>,
     pub foreign_kind: Source,
-    /// Look-ups in the mapping trace, when there is one.
+    /// Look-ups in the mapping trace, if there is one.
     pub locator: Option<Locator<'a>>,
     pub votes: Votes,
 }
@@ -48,13 +48,13 @@ impl<'a> References<'a> {
     }
 }
 
-/// Distinct kernel names that were looked for, and whether the mapping trace has them.
+/// Distinct kernel names that were looked up, and how many the mapping trace has.
 #[derive(Default)]
-pub(super) struct Names {
+pub(super) struct LookedUpNames {
     known: Map<Token, bool>,
 }
 
-impl Names {
+impl LookedUpNames {
     pub fn see(&mut self, token: Token, votes: &Votes) {
         if token > UNKNOWN {
             self.known.entry(token).or_insert_with(|| votes.knows(token));

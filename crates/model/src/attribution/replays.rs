@@ -4,7 +4,7 @@ use trace::{Map, StreamId};
 
 use super::join::{Joined, Library, Replayed};
 use super::locate::Locator;
-use super::references::{Names, References};
+use super::references::{LookedUpNames, References};
 use super::rows::{ReplayedRows, gpu_row};
 use super::sequence::{Sequence, Token};
 use super::site::{Site, SiteId, Sites, Source};
@@ -12,10 +12,10 @@ use super::work::Work;
 use super::{Error, JoinFacts, Origin, Replay};
 use crate::steps::Steps;
 
-/// Below this share of rows joined by position, in percent, names decide.
+/// Below this share of rows joined by position, in percent, rows are joined by name.
 const TRUSTED_PCT: usize = 98;
 
-/// References of one trace and the sites of those launches that were asked for.
+/// References of one trace and the sites of the launches that were looked up.
 struct Shelf<'s> {
     sequences: &'s [Sequence],
     library: Library<'s>,
@@ -49,7 +49,7 @@ impl<'a> Work<'a> {
         let References { tokens, memo, own, foreign, foreign_kind, locator, votes } = references;
         let mut own = Shelf::new(own, Source::CaptureJoin);
         let mut foreign = Shelf::new(foreign, *foreign_kind);
-        let (mut facts, mut names) = (JoinFacts::default(), Names::default());
+        let (mut facts, mut names) = (JoinFacts::default(), LookedUpNames::default());
         let mut replays = Vec::with_capacity(replayed.len());
         let (mut row_tokens, mut streams): (Vec<Token>, Vec<StreamId>) = (Vec::new(), Vec::new());
         for (replay, batch) in replayed.into_iter().zip(batches) {

@@ -20,7 +20,7 @@ impl GpuRows {
     /// One pass over the links of a finished trace.
     pub fn of(trace: &Trace) -> Self {
         let (mut kernels, mut copies) = launch_rows(trace);
-        // One bit per region: sorting the launches and searching in them costs several times as much.
+        // One bit per region: sorting the launches and searching them costs several times as much.
         let mut is_launch = vec![0u64; trace.regions.len().div_ceil(64)];
         for &launch in kernels.iter().chain(&copies).filter(|l| **l != NONE) {
             is_launch[launch as usize / 64] |= 1 << (launch % 64);
@@ -64,13 +64,13 @@ impl GpuRows {
 
 /// One replay of a graph: the GPU work of one launch.
 pub(super) struct ReplayedRows {
-    /// The launch, when it is in the trace, as a row of `regions`.
+    /// The launch as a row of `regions`, if it is in the trace.
     pub launch: Option<usize>,
     /// In time order.
     pub rows: Vec<RowRef>,
 }
 
-/// What is known of a GPU row, whichever table it is in.
+/// The facts of a GPU row, whichever table it is in.
 #[derive(Clone, Copy)]
 pub(super) struct GpuRow {
     pub name: trace::StrId,
@@ -126,7 +126,7 @@ pub(super) fn all_rows(trace: &Trace) -> impl Iterator<Item = RowRef> + '_ {
     kernels.chain((0..trace.memory_copies.len()).map(|row| RowRef::new(Table::MemoryCopies, row)))
 }
 
-/// The replays of a trace, by launch or, where that is not in the trace, by correlation; in time order.
+/// The replays of a trace, by launch or, if that is not in the trace, by correlation; in time order.
 pub(super) fn replays_of(trace: &Trace, rows: &GpuRows, calls: &Calls) -> Vec<ReplayedRows> {
     #[derive(Clone, Copy, PartialEq, Eq, Hash)]
     enum Key {
@@ -153,7 +153,7 @@ pub(super) fn replays_of(trace: &Trace, rows: &GpuRows, calls: &Calls) -> Vec<Re
             Some(launch) => Key::Launch(launch),
             None => Key::Correlation(facts.process, facts.correlation),
         };
-        // Neighbours are mostly of one replay.
+        // Neighbours mostly belong to one replay.
         let place = match last {
             Some((last, place)) if last == key => place,
             _ => *places.entry(key).or_insert_with(|| {

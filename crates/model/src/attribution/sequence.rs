@@ -11,20 +11,20 @@ use crate::ROWS_AT_ONCE;
 use crate::calls::{CallFacts, Calls, Launches};
 use crate::steps::{Annotations, Steps};
 
-/// A name as a number that is the same in both traces.
+/// A kernel name as a number; equal names have equal numbers in both traces.
 pub(super) type Token = u32;
 
-/// Every copy: the direction is not always known on both sides.
+/// Any copy: the direction is not always known on both sides.
 pub(super) const COPY: Token = 0;
-/// Every fill, be it a fill or the kernel that does one.
+/// Any fill, whether a fill node or a kernel that fills.
 pub(super) const FILL: Token = 1;
 /// A launch that does not say what it launched.
 pub(super) const UNKNOWN: Token = 2;
 
-/// Runtime kernels that do what a copy or fill node of a graph asks for.
+/// Runtime kernels that run the copy or fill node of a graph.
 const BLITS: &[(&str, Token)] = &[("__amd_rocclr_fillBuffer", FILL), ("__amd_rocclr_copyBuffer", COPY)];
 
-/// Numbers of kernel names over all traces of a join.
+/// Numbers for the kernel names of all traces in a join.
 #[derive(Default)]
 pub(super) struct Tokens {
     numbers: Map<String, Token>,
@@ -73,7 +73,7 @@ impl TokenMemo {
     }
 }
 
-/// A string of JSON as it reads; anything else as it is.
+/// A JSON string without its quotes and escapes; anything else unchanged.
 fn plain(text: &str) -> Cow<'_, str> {
     match text.strip_prefix('"').and_then(|t| t.strip_suffix('"')) {
         Some(inner) if !inner.contains('\\') => Cow::Borrowed(inner),
@@ -104,9 +104,9 @@ pub(super) fn captures(
     let kernel_key = trace.strings.find("kernel");
     let mut annotations = Annotations::new(trace);
     let mut found: Vec<Sequence> = Vec::new();
-    // (thread, process, place in `found`) of the captures that run.
+    // (thread, process, index in `found`) of the open captures.
     let mut open: Vec<(trace::ThreadId, trace::ProcessId, usize)> = Vec::new();
-    // Most traces have none.
+    // Most traces have no captures.
     if !calls.any(|call| call.begins_capture) {
         return found;
     }
@@ -140,7 +140,7 @@ pub(super) fn captures(
             }
             _ => continue,
         };
-        // With one capture under way all threads of its process feed it; with several each its own.
+        // With one open capture all threads of its process feed it; with several, each thread feeds its own.
         let mine: Vec<_> = open.iter().filter(|(_, process, _)| *process == regions.process[row]).collect();
         let capture = match mine.as_slice() {
             [only] => Some(only.2),
@@ -155,7 +155,7 @@ pub(super) fn captures(
     found
 }
 
-/// The launches of ordinary GPU work, one sequence per step, or one for all where there are no steps.
+/// The launches of ordinary GPU work: one sequence per step, or a single one if there are no steps.
 pub(super) fn eager(
     trace: &Trace,
     rows: &GpuRows,
@@ -170,7 +170,7 @@ pub(super) fn eager(
             *counts.entry(call as u32).or_default() += 1;
         }
     }
-    // A launch with several rows is a graph's: it says nothing about its parts.
+    // A launch with several rows is a graph launch: it does not name its kernels.
     launched.retain(|(call, _)| counts[call] == 1);
     launched.sort_unstable();
     let (steps, inside) = Steps::of(trace, &rows.launches);

@@ -5,21 +5,21 @@ use trace::{Map, StrId, Strings, Trace};
 /// How a site was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Source {
-    /// Nothing says where it came from: no launch in the trace.
+    /// Unknown: no launch in the trace.
     #[default]
     None,
     /// The work's own launch.
     Eager,
-    /// The launch at the same place of the captured graph.
+    /// The launch at the same position of the captured graph.
     CaptureJoin,
     /// A graph-off run of the same model.
     MappingTrace,
-    /// Only the launch of the whole graph is known.
+    /// Only the launch of the whole graph.
     GraphLaunch,
 }
 
 impl Source {
-    /// All of them.
+    /// All sources.
     pub const ALL: [Source; 5] =
         [Source::None, Source::Eager, Source::CaptureJoin, Source::MappingTrace, Source::GraphLaunch];
 
@@ -40,11 +40,11 @@ impl Source {
 pub struct SiteId(pub u32);
 
 impl SiteId {
-    /// Work of which nothing is known.
+    /// Work whose origin is unknown.
     pub const UNKNOWN: Self = Self(0);
 }
 
-/// The place that GPU work comes from. Texts are of the attribution's own strings; empty where not known.
+/// The place that GPU work comes from. Texts are in the attribution's own strings; empty if unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Site {
     /// The call that launched it: `hipLaunchKernel`.
@@ -59,9 +59,9 @@ pub struct Site {
     pub module: StrId,
     /// The innermost Python frame outside torch, triton and the interpreter.
     pub leaf: StrId,
-    /// The innermost frame that does more than hand the call on.
+    /// The innermost frame that does more than pass the call on.
     pub library_frame: StrId,
-    /// The frame of the serving framework, by priority: what a person wants to open.
+    /// The frame of the serving framework, by priority: the one a person wants to open.
     pub location: StrId,
     /// The nearest frame in a model definition.
     pub model_frame: StrId,
@@ -69,12 +69,12 @@ pub struct Site {
     pub chain: StrId,
     /// How it was found.
     pub source: Source,
-    /// How sure that is, in percent.
+    /// Confidence, in percent.
     pub confidence_pct: u8,
 }
 
 impl Site {
-    /// Whether an op, a module or a frame is known of the work itself, not only of its graph's launch.
+    /// Whether an op, a module or a frame is known for the work itself, not only for its graph's launch.
     pub fn is_located(&self) -> bool {
         let something = [self.cpu_op, self.module, self.leaf].iter().any(|text| !text.is_empty());
         something && !matches!(self.source, Source::None | Source::GraphLaunch)
@@ -108,7 +108,7 @@ impl Sites {
     }
 }
 
-/// Ids of one trace's strings among the attribution's own, each looked up once.
+/// Maps one trace's string ids to the attribution's own, each looked up once.
 pub(super) struct Carried {
     ids: Vec<StrId>,
 }
@@ -122,7 +122,7 @@ impl Carried {
         self.carry_as(trace, id, to, |text, to| to.intern(text))
     }
 
-    /// The same for a text that is changed on its way.
+    /// Like `carry`, for a text that `change` rewrites on the way.
     pub fn carry_as(
         &mut self,
         trace: &Trace,

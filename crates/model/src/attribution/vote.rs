@@ -7,13 +7,13 @@ use super::locate::Locator;
 use super::sequence::{Sequence, Token, UNKNOWN};
 use super::site::{Site, Sites, Source};
 
-/// A name alone is never a proof.
+/// A name alone is never proof.
 const MOST_SURE_PCT: usize = 90;
 
-/// Launches of one name that are asked.
+/// Most launches of one name that vote.
 const MOST_VOTES: usize = 512;
 
-/// What the launches of each name say.
+/// The sites that launches of each name have.
 pub(super) struct Votes {
     launches: Map<Token, Vec<u32>>,
     known: Map<Token, Option<Site>>,
@@ -51,7 +51,7 @@ impl Votes {
 }
 
 fn elect(launches: &[u32], source: Source, locator: &mut Locator, sites: &mut Sites) -> Option<Site> {
-    // (representative without what differs from call to call, votes), in order of first vote.
+    // (site without what differs from call to call, votes), in order of first vote.
     let mut polls: Vec<(Site, usize)> = Vec::new();
     let mut places: Map<Site, usize> = Map::default();
     let stride = launches.len().div_ceil(MOST_VOTES).max(1);
@@ -69,7 +69,7 @@ fn elect(launches: &[u32], source: Source, locator: &mut Locator, sites: &mut Si
         polls[place].1 += 1;
         votes += 1;
     }
-    // The first of equals: the order of votes is the order of launches, so the answer is stable.
+    // On a tie the first wins: votes are in launch order, so the answer is stable.
     let (winner, agreed) = polls.into_iter().rev().max_by_key(|(_, count)| *count)?;
     let confidence_pct = (MOST_SURE_PCT * agreed / votes) as u8;
     Some(Site { source, confidence_pct, ..winner })

@@ -4,7 +4,7 @@ use trace::{Map, RowRef, StrId, Table, Trace};
 
 use super::frames::FrameRules;
 use super::locate::{Locator, ToldByLaunches};
-use super::references::{Names, References};
+use super::references::{LookedUpNames, References};
 use super::rows::{GpuRows, ReplayedRows, all_rows, gpu_row};
 use super::site::{Site, SiteId, Sites, Source};
 use super::{Attribution, Error, JoinFacts, Located, Origin, Replay};
@@ -57,7 +57,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Every row by its own launch, or by the op whose id it carries.
+    /// Gives every row the site of its own launch, or of the op whose id it carries.
     pub fn eager(&mut self) {
         let trace = self.trace;
         let ToldByLaunches { of_launch, told } = self.locator.told_by(&self.rows.launches);
@@ -83,7 +83,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Of replayed work the launch says only where the graph was launched.
+    /// Gives replayed work the site of its graph's launch: all that the launch shows.
     pub fn graph_launches(&mut self, replays: &[ReplayedRows]) {
         for replay in replays {
             let Some(launch) = replay.launch else {
@@ -100,12 +100,12 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Rows of ordinary launches that the trace has no frames for, by name from the mapping trace.
+    /// Locates rows without Python frames by kernel name, from the mapping trace.
     pub fn fill_in(&mut self, references: &mut References<'a>) -> Result<(), Error> {
         let References { tokens, memo, locator, votes, .. } = references;
         let Some(locator) = locator.as_mut() else { return Ok(()) };
         let trace = self.trace;
-        let mut names = Names::default();
+        let mut names = LookedUpNames::default();
         for row in all_rows(trace) {
             let Some(facts) = gpu_row(trace, row) else { continue };
             let token = memo.of_row(trace, &facts, tokens);

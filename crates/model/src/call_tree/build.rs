@@ -10,21 +10,21 @@ use crate::attribution::{Forest, IdIndex, Origin, module_class};
 use crate::marks::Marks;
 use crate::{ROWS_AT_ONCE, Run};
 
-/// What the tree is made of.
+/// What goes into the tree.
 #[derive(Clone, Copy, Default)]
 pub struct TreeOptions<'a> {
     /// The trace that replays were joined to.
     pub mapping: Option<&'a Trace>,
     /// Leaves out work whose launch was not recorded.
     pub linked: bool,
-    /// Leaves out calls without GPU work: they are no part of a selection of work.
+    /// Leaves out calls without GPU work: a selection of work does not include them.
     pub only_with_work: bool,
-    /// Keeps where each row is.
+    /// Keeps the node of each row.
     pub keep_rows: bool,
 }
 
 impl CallTree {
-    /// The tree of all GPU work of a run that is looked at.
+    /// The tree of all selected GPU work of a run.
     pub fn of(run: &Run, options: &TreeOptions) -> Self {
         let starts = &run.trace.regions.start;
         let launched_at = |place| run.work.launch_of(place).map(|launch| starts[launch]);
@@ -40,7 +40,7 @@ impl CallTree {
         builder.count_calls();
         builder.link_backward();
         let Builder { tree, calls, .. } = builder;
-        // What is kept of millions of calls takes the system a while to get back.
+        // Freeing the data of millions of calls takes a while: do it in the background.
         rayon::spawn(move || drop(calls));
         tree
     }
@@ -132,7 +132,7 @@ impl<'r, 'a> Builder<'r, 'a> {
     fn place_regions(&mut self) {
         let regions = &self.run.trace.regions;
         let leads_to_work = self.lead_to_work();
-        // Most rows are frames that lead to no work; they are found and left out on all cores.
+        // Most rows are frames that lead to no work; all cores find and drop them.
         let (own, only_with_work) = (&self.own, self.options.only_with_work);
         let shown = |row: usize| {
             let kind = own.kind(row).filter(|kind| {
@@ -152,8 +152,8 @@ impl<'r, 'a> Builder<'r, 'a> {
         self.placed = shown.into_iter().map(|(row, _)| row as u32).collect();
     }
 
-    /// By region: whether it is a launch of GPU work or encloses one. Launches outside any op on their thread get the op
-    /// whose id they carry.
+    /// By region: whether it launches GPU work or encloses such a launch. A launch outside any op on its
+    /// thread gets the op whose id it carries.
     fn lead_to_work(&mut self) -> Marks {
         let regions = &self.run.trace.regions;
         let (is_launch, leads) = (Marks::new(regions.len()), Marks::new(regions.len()));
@@ -161,7 +161,7 @@ impl<'r, 'a> Builder<'r, 'a> {
             let mut has_op = false;
             for outer in self.forest.chain(launch) {
                 has_op |= Some(regions.category[outer]) == self.own.op;
-                // What encloses a marked region is marked too, or will be.
+                // Regions that enclose a marked one are marked too, or will be.
                 if leads.set(outer) && has_op {
                     break;
                 }
@@ -254,7 +254,7 @@ impl<'r, 'a> Builder<'r, 'a> {
         }
     }
 
-    /// The op that a call is in, or is.
+    /// The op that a call is, or is inside.
     fn op_of(&self, call: u32) -> Option<u32> {
         let is_op = |call: &u32| {
             let node = self.calls.own_node(*call);
@@ -274,7 +274,7 @@ impl<'r, 'a> Builder<'r, 'a> {
     /// The captured call that a replay repeats, below the launch of its graph.
     fn repeat(&mut self, launch: u32, origin: Origin) -> u32 {
         let key = |row: u32| (launch, origin.in_mapping, row);
-        // From the inside out until a call that this replay has already.
+        // From the inside out, until a call that this replay already has.
         let mut chain: Vec<u32> = Vec::new();
         let mut call = launch;
         let forest = match &self.mapping {
@@ -320,13 +320,13 @@ impl<'r, 'a> Builder<'r, 'a> {
             if self.options.only_with_work && !self.calls.has_work[call] {
                 continue;
             }
-            // A capture beside the run tells where work comes from; its calls are none of the run's.
+            // A capture next to the run shows where work comes from; its calls do not belong to the run.
             if call < regions.len() && !self.run.recordings.counts(regions.process[call]) {
                 continue;
             }
             let own = &mut self.tree.nodes[node as usize].own;
             own.calls += 1;
-            // What a replay repeats costs the host nothing.
+            // Repeated calls of a replay cost no host time.
             if call < regions.len() {
                 own.host_ns += regions.end[call] - regions.start[call];
             }
@@ -337,12 +337,12 @@ impl<'r, 'a> Builder<'r, 'a> {
         }
     }
 
-    /// Charges the GPU time of backward ops to the forward ops they belong to, and to what called those.
+    /// Charges the GPU time of backward ops to their forward ops, and to the callers of those.
     fn link_backward(&mut self) {
         let links = &self.run.trace.links;
         let mut last = RowRef::NONE;
         for i in 0..links.len() {
-            // Several forward ops may share a backward op; the first one, which is the outermost, has it.
+            // Several forward ops may share a backward op; it goes to the first, which is the outermost.
             if links.kind[i] != LinkKind::ForwardBackward || links.to[i] == last {
                 continue;
             }
@@ -368,7 +368,7 @@ fn op_index(trace: &Trace) -> IdIndex {
 /// Backward ops as the autograd engine runs them.
 const BACKWARD: &str = "autograd::engine::evaluate_function: ";
 
-/// The backward op below which a forward pass is repeated.
+/// The backward op that repeats a forward pass below it.
 const CHECKPOINT: &str = "CheckpointFunctionBackward";
 
 /// `nn.Module: RMSNorm_12` is an `RMSNorm`.

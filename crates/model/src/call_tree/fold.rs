@@ -1,25 +1,25 @@
-//! The tree with some of its levels only, and like siblings merged: 36 decoder layers are one row.
+//! The tree reduced to some of its levels, with like siblings merged: 36 decoder layers are one row.
 
 use trace::{Map, StrId};
 
 use super::{CallTree, Figures, Node, NodeKind};
 
-/// A place of the folded tree.
+/// A node of the folded tree.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FoldedNode {
-    /// The place above; the root is its own parent.
+    /// The node above; the root is its own parent.
     pub parent: u32,
     /// What it stands for.
     pub kind: NodeKind,
     /// Class of a module, else the name.
     pub class: StrId,
-    /// How many differently named places it stands for: instances of a module.
+    /// How many differently named nodes it stands for: instances of a module.
     pub instances: u32,
     /// Levels above it.
     pub depth: u32,
-    /// What happened here and in the levels that were left out.
+    /// Figures of this node and of the levels that were left out.
     pub own: Figures,
-    /// The same with all below.
+    /// Figures of this node and everything below it.
     pub all: Figures,
     /// GPU time that repeats a forward pass, here and below.
     pub recomputed_ns: i64,
@@ -30,12 +30,12 @@ pub struct FoldedNode {
 pub struct FoldedTree {
     /// The root first, every node after its parent.
     pub nodes: Vec<FoldedNode>,
-    /// By node of the tree: its place here, or that of the nearest node above that is kept.
+    /// By node of the full tree: its node here, or that of the nearest kept node above.
     pub of_node: Vec<u32>,
 }
 
 impl FoldedTree {
-    /// Keeps the nodes that are wanted.
+    /// Keeps the nodes that pass `wanted`.
     pub fn of(tree: &CallTree, wanted: impl Fn(&Node) -> bool) -> Self {
         let mut nodes = vec![FoldedNode::default()];
         let mut of_node = vec![0u32; tree.nodes.len()];
@@ -78,7 +78,7 @@ impl FoldedTree {
         Self { nodes, of_node }
     }
 
-    /// Every place after its parent, siblings by GPU time, with what is below a place before its next sibling.
+    /// Every node after its parent, siblings by GPU time, depth first.
     pub fn in_order(&self) -> Vec<u32> {
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); self.nodes.len()];
         for (place, node) in self.nodes.iter().enumerate().skip(1) {
@@ -95,7 +95,7 @@ impl FoldedTree {
         order
     }
 
-    /// A place and those above it, the outermost first.
+    /// A node and those above it, the outermost first.
     pub fn path(&self, place: u32) -> Vec<u32> {
         let above = |&place: &u32| (place != 0).then(|| self.nodes[place as usize].parent);
         let mut path: Vec<u32> =

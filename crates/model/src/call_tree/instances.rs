@@ -1,4 +1,4 @@
-//! Calls one by one while the tree is built: the regions of the trace, then the captured ones that replays repeat.
+//! Single calls while the tree is built: the trace's regions, then the captured ones that replays repeat.
 
 use rayon::prelude::*;
 use trace::{Map, Regions, filled};
@@ -6,23 +6,23 @@ use trace::{Map, Regions, filled};
 use crate::ROWS_AT_ONCE;
 use crate::attribution::Forest;
 
-/// None.
+/// No call.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Nobody asked yet.
+/// Not looked up yet.
 const NOT_KNOWN: u32 = 0;
 
 /// Every call with its caller and its node.
 pub(super) struct Instances {
     /// The call that encloses it.
     pub parent: Vec<u32>,
-    /// One more than its node, or than that of the nearest caller that has one.
+    /// Its node plus one, or that of the nearest caller that has one.
     node: Vec<u32>,
     /// Whether that node is its own.
     is_node: Vec<bool>,
     /// GPU time below it; filled from the inside out.
     pub gpu_ns: Vec<i64>,
-    /// Whether it has GPU work; once [`Instances::add_up`] was called, whether it has or a call below it.
+    /// Whether it has GPU work; after [`Instances::add_up`], whether it or a call below it has.
     pub has_work: Vec<bool>,
     /// Captured calls by (launch of the graph, captured row).
     pub repeated: Map<(u32, bool, u32), u32>,
@@ -44,7 +44,7 @@ impl Instances {
         }
     }
 
-    /// The node of a call, or of the nearest caller that has one; the root where none has. Callers must have theirs already.
+    /// The node of a call, or of its nearest caller that has one; else the root. Callers must come first.
     pub fn node(&mut self, call: u32) -> u32 {
         let mut at = call;
         let found = loop {
@@ -56,7 +56,7 @@ impl Instances {
                 known => break known,
             }
         };
-        // The next look-up need not walk as far.
+        // So that the next look-up is shorter.
         let mut below = call;
         while below != at {
             self.node[below as usize] = found;
@@ -65,7 +65,7 @@ impl Instances {
         found - 1
     }
 
-    /// The node of a call, where it has one of its own.
+    /// The node of a call, if it has its own.
     pub fn own_node(&self, call: u32) -> Option<u32> {
         self.is_node[call as usize].then(|| self.node[call as usize] - 1)
     }
@@ -86,11 +86,11 @@ impl Instances {
         self.parent.len() as u32 - 1
     }
 
-    /// Adds the GPU time of every call to its callers. `launched` has the calls that have work themselves.
+    /// Adds the GPU time of every call to its callers. `launched` lists the calls that have work themselves.
     pub fn add_up(&mut self, launched: &[u32], regions: &Regions, forest: &Forest) {
         for &call in launched {
             let mut above = self.parent[call as usize];
-            // The callers of a call that has work are found from there.
+            // Mark the callers of each call that has work.
             while above != NONE && !std::mem::replace(&mut self.has_work[above as usize], true) {
                 above = self.parent[above as usize];
             }

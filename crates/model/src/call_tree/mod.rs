@@ -5,8 +5,9 @@
 //! replayed kernel ─► its captured launch ─► the capture's regions, below the launch of the graph
 //! ```
 //!
-//! `ops`, the structural comparison and the flame graph read the same tree. The figures of a node are its own; [`CallTree::inclusive`] adds those
-//! below it. Every nanosecond of GPU time is at one node, so any grouping of nodes adds up to the total.
+//! `ops`, the structural comparison and the flame graph read the same tree. A node has its own figures;
+//! [`CallTree::inclusive`] adds those below it. Every nanosecond of GPU time is at one node, so any grouping
+//! of nodes adds up to the total.
 //!
 //! Costs: linear passes over the regions and the GPU work; about 30 bytes for each region while it is built.
 
@@ -24,7 +25,7 @@ use trace::{RowRef, StrId, Strings};
 /// What a node stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum NodeKind {
-    /// All of the run.
+    /// The whole run.
     #[default]
     Root,
     /// A range that the program or its profiler named.
@@ -41,7 +42,7 @@ pub enum NodeKind {
     Work,
 }
 
-/// One place of the program: a distinct path from the root.
+/// One place in the program: a distinct path from the root.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Node {
     /// The place that called it; the root is its own parent.
@@ -50,13 +51,13 @@ pub struct Node {
     pub kind: NodeKind,
     /// Its name, in [`CallTree::strings`].
     pub name: StrId,
-    /// The same for all instances: the class of a module, else its name.
+    /// Equal for all instances: the class of a module, else its name.
     pub class: StrId,
-    /// Shapes and types of its arguments, a place in [`CallTree::arguments`].
+    /// Shapes and types of its arguments, an index into [`CallTree::arguments`].
     pub arguments: u32,
     /// Whether its work repeats a forward pass for the backward pass.
     pub recomputes: bool,
-    /// What happened here, without what is below.
+    /// Its own figures, without those below.
     pub own: Figures,
 }
 
@@ -78,7 +79,7 @@ pub struct Figures {
     pub host_ns: i64,
     /// Calls that launch GPU work themselves, not through another op.
     pub launching_calls: u64,
-    /// GPU time of those calls with all below.
+    /// GPU time of those calls and everything below.
     pub launching_gpu_ns: i64,
     /// GPU time of the backward pass of those calls.
     pub backward_gpu_ns: i64,
@@ -92,12 +93,12 @@ pub struct Figures {
     pub delay_ns: i64,
     /// Work whose launch is known.
     pub delayed: u64,
-    /// Work in front of it on its stream when it was launched, over all work in `delayed`.
+    /// Length of the queue on its stream at launch, summed over all work in `delayed`.
     pub queued: u64,
 }
 
 impl Figures {
-    /// Adds what is about GPU work: this is what a place has in common with those below it.
+    /// Adds the figures about GPU work: those that a node shares with everything below it.
     pub fn add_work(&mut self, below: &Figures) {
         self.gpu_ns += below.gpu_ns;
         self.work += below.work;
@@ -125,15 +126,15 @@ pub struct CallTree {
     pub strings: Strings,
     /// The root first, every node after its parent, siblings in the order of their first call.
     pub nodes: Vec<Node>,
-    /// Distinct arguments; the first is "not known".
+    /// Distinct arguments; the first is "unknown".
     pub arguments: Vec<Arguments>,
-    /// GPU time whose launch was not recorded. It is at the root unless only linked work was asked for.
+    /// GPU time whose launch was not recorded. It is at the root unless `linked` leaves it out.
     pub unlinked_ns: i64,
     /// Work whose launch was not recorded.
     pub unlinked: u64,
-    /// Where each row of GPU work is, in time order, if that was asked for.
+    /// The node of each row of GPU work, in time order, if requested.
     pub rows: Vec<(RowRef, u32)>,
-    /// GPU time of work that an `nn.Module`, a frame or an op encloses.
+    /// GPU time of work inside an `nn.Module`, a frame or an op.
     pub located_ns: i64,
 }
 
@@ -146,7 +147,7 @@ impl CallTree {
         self.strings.get(self.nodes[node].name)
     }
 
-    /// The node that called it; none for the root.
+    /// The node that called it; `None` for the root.
     pub fn parent(&self, node: usize) -> Option<usize> {
         (node != 0).then(|| self.nodes[node].parent as usize)
     }
@@ -166,7 +167,7 @@ impl CallTree {
         all
     }
 
-    /// By node: the nearest node at or above it of one of these kinds; the root where there is none.
+    /// By node: the nearest node of such a kind at or above it; else the root.
     pub fn nearest(&self, is: impl Fn(NodeKind) -> bool) -> Vec<u32> {
         let mut nearest = vec![0; self.nodes.len()];
         for (place, node) in self.nodes.iter().enumerate().skip(1) {

@@ -1,4 +1,4 @@
-//! What the regions of a trace are called in the tree, and what they are there.
+//! Names and kinds of a trace's regions in the tree.
 
 use rayon::prelude::*;
 use trace::{Map, StrId, Strings, Table, Trace};
@@ -10,16 +10,16 @@ use crate::attribution::locate::one_line;
 use crate::attribution::{FrameRules, Role};
 use crate::calls::Calls;
 
-/// What is looked up in one of the two traces.
+/// Look-ups in one of the two traces.
 pub(super) struct Names<'a> {
     trace: &'a Trace,
     calls: Calls,
-    /// By string: what a frame of that name is.
+    /// By string: the kind of a frame with that name.
     frames: Vec<Option<NodeKind>>,
     pub op: Option<StrId>,
     python: Option<StrId>,
     annotation: Option<StrId>,
-    /// By string of the trace: that of the tree.
+    /// By string of the trace: the tree's string.
     carried: Vec<StrId>,
     /// By region: its arguments in the tree.
     arguments: Vec<u32>,
@@ -88,7 +88,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// What a region is in the tree; nothing for what is left out of it.
+    /// The kind of a region in the tree; `None` if the tree leaves it out.
     pub fn kind(&self, row: usize) -> Option<NodeKind> {
         let (name, category) = (self.trace.regions.name[row], Some(self.trace.regions.category[row]));
         if category == self.op {
@@ -109,8 +109,8 @@ impl<'a> Names<'a> {
         if *slot == UNKNOWN {
             let text = self.trace.strings.get(id);
             *slot = match kind {
-                // Steps are numbered; they are one place of the program.
-                NodeKind::Annotation => strings.intern(&without_numbers(text)),
+                // Steps are numbered, but they are one place in the program.
+                NodeKind::Annotation => strings.intern(&crate::names::without_numbers(text)),
                 NodeKind::Frame => strings.intern(&FrameRules::built_in().shown(text)),
                 _ => strings.intern(text),
             };
@@ -123,7 +123,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// By string: what a Python frame of that name is in the tree, where there is one.
+/// By string: the kind of a Python frame with that name, if the tree shows it.
 fn frames(trace: &Trace, python: StrId) -> Vec<Option<NodeKind>> {
     let regions = &trace.regions;
     let rows = (0..regions.len()).into_par_iter().with_min_len(ROWS_AT_ONCE);
@@ -131,7 +131,7 @@ fn frames(trace: &Trace, python: StrId) -> Vec<Option<NodeKind>> {
     let roles = Roles::judged(FrameRules::built_in(), &trace.strings, names);
     let kind = |(name, role): (StrId, Role)| match role {
         Role::Module => Some(NodeKind::Module),
-        // Of torch's own frames only this one tells something.
+        // Of torch's own frames only this one matters.
         Role::Noise => starts_recompute(trace.strings.get(name)).then_some(NodeKind::Frame),
         Role::Wrapper | Role::Source { .. } => Some(NodeKind::Frame),
     };
@@ -141,17 +141,4 @@ fn frames(trace: &Trace, python: StrId) -> Vec<Option<NodeKind>> {
 /// Whether a frame repeats a forward pass: `torch/utils/checkpoint.py(1399): recompute_fn`.
 pub(super) fn starts_recompute(frame: &str) -> bool {
     frame.contains("checkpoint.py") && (frame.ends_with("recompute_fn") || frame.ends_with(": unpack_hook"))
-}
-
-/// Every run of digits as one `#`.
-fn without_numbers(name: &str) -> String {
-    let mut text = String::with_capacity(name.len());
-    for c in name.chars() {
-        if !c.is_ascii_digit() {
-            text.push(c);
-        } else if !text.ends_with('#') {
-            text.push('#');
-        }
-    }
-    text
 }

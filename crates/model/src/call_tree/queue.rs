@@ -1,10 +1,10 @@
-//! How far the host is ahead: the work in front of a launch on its stream.
+//! How far the host is ahead: the queue on a stream at each launch.
 
 use crate::work::GpuWork;
 
-/// By place in `work`: how much work was launched before it on its stream and had not started when it was launched.
+/// By index in `work`: how much work launched before it on its stream had not started when it was launched.
 ///
-/// A stream starts its work in the order of its launches, so one pointer passes over the starts.
+/// A stream starts its work in launch order, so one pointer passes over the starts.
 pub(super) fn lengths(work: &GpuWork, launched_at: impl Fn(usize) -> Option<i64>) -> Vec<u32> {
     let mut lengths = vec![0; work.len()];
     let mut launches: Vec<(i64, u32)> = Vec::new();

@@ -7,7 +7,7 @@ macro_rules! categories {
         pub enum Category { $($(#[$doc])* $name,)* }
 
         impl Category {
-            /// All of them, in the order of the documentation.
+            /// All categories, in the order of the documentation.
             pub const ALL: &[Category] = &[$(Category::$name,)*];
 
             /// The word in reports.
@@ -65,12 +65,12 @@ categories! {
     Optimizer = "optimizer",
     /// Bookkeeping of a serving framework.
     SchedulerMeta = "scheduler_meta",
-    /// No rule knows the name.
+    /// No rule matches the name.
     Other = "other",
 }
 
 impl Category {
-    /// The category of that word.
+    /// The category with that name.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|category| category.name() == word)
     }

@@ -12,7 +12,7 @@ const CUDA_KEYS: &[&str] = &["cuda_runtime_version", "cuda_driver_version", "cup
 const CUDA_CALLS: &[&str] = &["cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel", "cudaMemcpyAsync"];
 
 impl Platform {
-    /// Whose GPUs a trace is of, from what its sources say.
+    /// Which vendor's GPUs a trace comes from, as its sources show.
     pub fn of(trace: &Trace) -> Self {
         let cuda_key = trace.metadata.iter().any(|fact| CUDA_KEYS.contains(&trace.strings.get(fact.key)));
         let nvidia = trace.agents.iter().any(|agent| trace.strings.get(agent.product).starts_with("NVIDIA"));
@@ -23,7 +23,7 @@ impl Platform {
 
 const UNDECIDED: u32 = u32::MAX;
 
-/// Names that one thread classifies: what patterns learn from some helps with the next.
+/// Names that one thread classifies: the pattern caches warmed by some speed up the next.
 const NAMES_AT_ONCE: usize = 64;
 
 /// The class of every name of GPU work in a trace.
@@ -33,13 +33,13 @@ pub struct Classes {
     /// The name and kind of row of each class.
     named: Vec<(StrId, RowKind)>,
     classifier: Option<Classifier>,
-    /// By row of `kernels`, where sites say more than names; empty where none does.
+    /// By row of `kernels`, for rows whose site decides more than the name; empty if there are none.
     of_kernel: Vec<u32>,
     /// By kind of row, then by string id.
     of_name: [Vec<u32>; 3],
 }
 
-/// What the names of a trace leave open.
+/// What the names of a trace leave undecided.
 #[derive(Debug, Default)]
 pub struct Questions {
     /// By class.
@@ -77,7 +77,7 @@ impl Classes {
         }
     }
 
-    /// What sites may still say about the names.
+    /// What sites can still decide about the names.
     pub fn questions(&self, trace: &Trace) -> Questions {
         let Some(classifier) = &self.classifier else { return Questions::default() };
         let open = |(class, &(name, kind)): (&Class, &(StrId, RowKind))| {
@@ -86,7 +86,7 @@ impl Classes {
         Questions { open: self.classes.iter().zip(&self.named).map(open).collect() }
     }
 
-    /// Asks op, frames and module of every launch whose kernel has a name that does not say enough.
+    /// Uses op, frames and module of every launch whose kernel name does not decide enough.
     pub fn refine(&mut self, trace: &Trace, attribution: &Attribution, Questions { open }: &Questions) {
         if open.iter().all(|&open| open == Open::Nothing) {
             return;
@@ -120,7 +120,7 @@ impl Classes {
         }
     }
 
-    /// The class of a name on rows of that kind, when the trace has such rows.
+    /// The class of a name on rows of that kind, if the trace has such rows.
     pub fn get(&self, name: StrId, kind: RowKind) -> Option<&Class> {
         let number = *self.of_name[kind as usize].get(name.0 as usize)?;
         self.classes.get(number as usize)
@@ -131,7 +131,7 @@ impl Classes {
         self.classes.get(self.number(trace, row)?)
     }
 
-    /// How many classes there are; a name has one of its own, or one for each kind of site.
+    /// Number of classes; a name has one of its own, or one for each kind of site.
     pub fn len(&self) -> usize {
         self.classes.len()
     }

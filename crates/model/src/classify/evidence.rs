@@ -1,4 +1,4 @@
-//! What a kernel does where its name does not say: op, Python frames and module of its launch decide.
+//! What a kernel does if its name does not say: op, Python frames and module of its launch decide.
 
 use std::sync::{Arc, LazyLock};
 
@@ -10,14 +10,14 @@ use crate::attribution::{Attribution, Site};
 
 const BUILTIN: &str = include_str!("../../rules/evidence.toml");
 
-/// What the site of a launch may still decide about a name.
+/// What the site of a launch can still decide about a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Open {
-    /// Nothing: the name says it all.
+    /// Nothing: the name decides everything.
     Nothing,
-    /// Whose code it is: several libraries ship the kernel, or its own is not known.
+    /// The backend: several libraries ship the kernel, or the name does not show which one it is from.
     Backend,
-    /// What it does, too: no rule knows the name, or compilers give it to every kernel.
+    /// The category too: no rule matches the name, or compilers give it to every kernel.
     Everything,
 }
 
@@ -98,12 +98,12 @@ impl Evidence {
         &TABLE
     }
 
-    /// Whether a function's name is one that compilers give to every kernel they make.
+    /// Whether compilers give every kernel this function name.
     pub fn is_generic(&self, function: &str) -> bool {
         self.generic.iter().any(|pattern| pattern.is_match(function))
     }
 
-    /// The class of a name at a site; nothing when the site adds nothing to what the name says.
+    /// The class of a name at a site; `None` if the site adds nothing to what the name shows.
     pub fn refine(&self, class: &Class, open: Open, attribution: &Attribution, site: &Site) -> Option<Class> {
         if open == Open::Nothing || !site.is_located() {
             return None;
@@ -115,7 +115,7 @@ impl Evidence {
         {
             (refined.category, refined.by) = (category, by);
         }
-        // Only the innermost frames are the library's own; those further out called it.
+        // Only the innermost frames are in the library itself; those further out called it.
         let own = frames.iter().take(2);
         let library =
             own.flat_map(|frame| self.libraries.iter().find(|(path, _)| path.is_match(frame))).next();

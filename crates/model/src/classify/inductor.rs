@@ -9,7 +9,7 @@ pub(super) struct Words {
     pub ops: Vec<Vec<String>>,
     /// Ops that only move, view or make data.
     pub layout: Vec<String>,
-    /// Kernels of others, named because the fused kernel prepares their inputs.
+    /// Kernels of other libraries, named because the fused kernel prepares their inputs.
     pub opaque: Vec<String>,
 }
 
@@ -45,11 +45,11 @@ impl Words {
 pub(super) struct Fused {
     /// `poi`, `red`, `per`, `tem` …
     pub kind: String,
-    /// The ops, without kernels of others.
+    /// The ops, without kernels of other libraries.
     pub ops: Vec<String>,
 }
 
-/// The parts of an Inductor name; nothing for other names.
+/// The parts of an Inductor name; `None` for other names.
 pub(super) fn parse(name: &str, words: &Words) -> Option<Fused> {
     let (kind, rest) = name.strip_prefix("triton_")?.split_once("_fused_")?;
     if kind.is_empty() || !kind.bytes().all(|b| b.is_ascii_lowercase()) {
@@ -66,17 +66,17 @@ pub(super) fn parse(name: &str, words: &Words) -> Option<Fused> {
     Some(Fused { kind: kind.to_string(), ops })
 }
 
-/// When an Inductor kernel has a category.
+/// Which category an Inductor kernel gets.
 #[derive(Clone, Debug)]
 pub(super) struct InductorRule {
     pub id: std::sync::Arc<str>,
-    /// Kinds it is limited to; all when empty.
+    /// Kinds it is limited to; all if empty.
     pub kinds: Vec<String>,
-    /// One of these ops is there; not asked when empty.
+    /// The list must have one of these ops; any list passes if empty.
     pub any: Vec<String>,
-    /// All of these ops are there.
+    /// The list must have all of these ops.
     pub all: Vec<String>,
-    /// There are ops, and all of them only move data.
+    /// The list has ops, and all of them only move data.
     pub layout_only: bool,
     pub category: Category,
 }

@@ -1,6 +1,6 @@
 //! What each kernel does (category) and whose code it is (backend), by an ordered table of rules.
 //!
-//! The table is data: `rules/kernels.toml`. Names are decided once each, however many rows bear them.
+//! The table is data: `rules/kernels.toml`. Each distinct name is decided once, however many rows have it.
 
 mod category;
 mod classes;
@@ -37,7 +37,7 @@ pub enum RowKind {
     Fill,
 }
 
-/// Whose GPUs a trace is of: some names are shared and mean another library.
+/// The vendor of a trace's GPUs: some names are shared and mean another library.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Platform {
     /// AMD.
@@ -47,7 +47,7 @@ pub enum Platform {
     Cuda,
 }
 
-/// What a name was found to be.
+/// The result for a name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Class {
     /// What it does.
@@ -56,11 +56,11 @@ pub struct Class {
     pub backend: Arc<str>,
     /// The rule that decided, empty for `other`.
     pub rule: Arc<str>,
-    /// What told the category.
+    /// What decided the category.
     pub by: ClassifiedBy,
 }
 
-/// What told the category of a piece of GPU work.
+/// What decided the category of a piece of GPU work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ClassifiedBy {
     /// Its own name.
@@ -103,7 +103,7 @@ pub struct RulesError {
     pub message: String,
 }
 
-/// A name in the forms that rules look at.
+/// A name in the forms that rules match.
 struct Name {
     canonical: String,
     function: String,
@@ -129,7 +129,7 @@ pub struct Classifier {
 }
 
 impl Classifier {
-    /// The rules that come with the program: read once, and what their patterns learn is shared.
+    /// The rules that come with the program: read once, with one shared pattern cache.
     pub fn builtin() -> Self {
         static BUILT_IN: LazyLock<Classifier> = LazyLock::new(Classifier::read_built_in);
         BUILT_IN.clone()
@@ -154,7 +154,7 @@ impl Classifier {
         }
     }
 
-    /// The same, with the rules of a file tried first.
+    /// Adds the rules of a file, tried first.
     pub fn with_rules(file: &str, text: &str) -> Result<Self, RulesError> {
         let mut classifier = Self::builtin();
         let rules = Rules::parse(file, text, &mut classifier.words)?;
@@ -162,17 +162,17 @@ impl Classifier {
         Ok(classifier)
     }
 
-    /// Makes the rules ready, so that the first name need not wait for it.
+    /// Compiles the rules now, so that the first name need not wait for it.
     pub fn compile(&self) {
         self.tables.iter().for_each(|table| table.compile());
     }
 
-    /// The same for traces of that platform.
+    /// Sets the platform that the names come from.
     pub fn on(self, platform: Platform) -> Self {
         Self { platform, ..self }
     }
 
-    /// What a name is.
+    /// Classifies a name.
     pub fn classify(&self, name: &str, kind: RowKind) -> Class {
         let name = Name::of(name);
         let (users, builtin) = self.tables.split_at(self.tables.len() - 1);
@@ -185,12 +185,12 @@ impl Classifier {
         class.unwrap_or_else(|| self.unknown.clone())
     }
 
-    /// What the site of a launch may still say about a name of that class.
+    /// What the site of a launch can still decide about a name of that class.
     fn open(&self, name: &str, kind: RowKind, class: &Class) -> Open {
         if kind != RowKind::Kernel {
             return Open::Nothing;
         }
-        // A user's rule is the user's word.
+        // A user's rule is final.
         let (users, builtin) = self.tables.split_at(self.tables.len() - 1);
         if users.iter().any(|table| table.has(&class.rule)) {
             return Open::Nothing;
@@ -277,7 +277,7 @@ mod tests {
             ),
             (
                 "[[rule]]\npattern = 'a'\ncategory = 'gem'\nbackend = 'x'",
-                "rule 1: `gem` is not a category; there are communication,",
+                "rule 1: `gem` is not a category; choose one of communication,",
             ),
             ("[[rule]]\npattern = 'a'\ncategory = 'gemm'", "rule 1: missing field `backend`"),
             ("[[rule]]\npattern = 'a'\ncategory = 'gemm'\nbackend = ''", "rule 1: `backend` is empty"),

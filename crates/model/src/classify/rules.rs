@@ -9,7 +9,7 @@ use super::category::Category;
 use super::inductor::{InductorRule, Words};
 use super::{Name, RowKind, RulesError};
 
-/// Compiled patterns of a table may take this much memory.
+/// Memory limit for the compiled patterns of a table.
 const PATTERN_BYTES: usize = 64 << 20;
 
 /// What a pattern is matched on.
@@ -96,21 +96,21 @@ struct TableText {
 #[derive(Clone, Debug)]
 pub(super) struct Rule {
     pub id: Arc<str>,
-    /// Kinds of rows it is limited to; all when empty.
+    /// Kinds of rows it is limited to; all if empty.
     pub kinds: Vec<RowKind>,
     pub category: Category,
     pub backend: Arc<str>,
     pub cuda_backend: Option<Arc<str>>,
-    /// Several libraries ship the kernel: the frame that launched it tells whose it is.
+    /// Several libraries ship the kernel: the frame that launched it decides the backend.
     pub shared: bool,
 }
 
-/// Patterns that are matched on the same text, with the rule of each.
+/// Patterns that are matched on the same text, each with its rule.
 #[derive(Clone, Debug)]
 struct Patterns {
     texts: Vec<String>,
     rules: Vec<usize>,
-    /// All of them in one, made when the first name is asked for.
+    /// All of them in one set, compiled for the first name.
     set: OnceLock<RegexSet>,
 }
 
@@ -135,12 +135,12 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// Reads a user's table, each rule checked alone; words of Inductor's ops are added to `words`.
+    /// Reads a user's table, checking each rule separately; words of Inductor's ops are added to `words`.
     pub fn parse(file: &str, text: &str, words: &mut Words) -> Result<Self, RulesError> {
         Self::read(file, text, words, true)
     }
 
-    /// Reads our table, which a test has checked: each pattern is compiled only once, with the others, and when it is needed.
+    /// Reads our table, which a test has checked: patterns are compiled only once, together, when first used.
     pub fn trusted(file: &str, text: &str, words: &mut Words) -> Result<Self, RulesError> {
         Self::read(file, text, words, false)
     }
@@ -195,12 +195,12 @@ impl Rules {
         Ok(Self { on_name: of(On::Name)?, on_function: of(On::Function)?, rules, inductor })
     }
 
-    /// Makes the patterns ready, so that the first name need not wait for it.
+    /// Compiles the patterns now, so that the first name need not wait for it.
     pub fn compile(&self) {
         rayon::join(|| _ = self.on_name.set(), || _ = self.on_function.set());
     }
 
-    /// Whether the rule of that id is in this table.
+    /// Whether this table has a rule with that id.
     pub fn has(&self, id: &str) -> bool {
         self.rules
             .iter()
@@ -209,12 +209,12 @@ impl Rules {
             .any(|i| &**i == id)
     }
 
-    /// Whether the kernels of the rule of that id are shipped by several libraries.
+    /// Whether several libraries ship the kernels of this rule.
     pub fn is_shared(&self, id: &str) -> bool {
         self.rules.iter().any(|rule| &*rule.id == id && rule.shared)
     }
 
-    /// The first rule for a row of that kind and name.
+    /// The first rule that matches a row's name and kind.
     pub fn first(&self, name: &Name, kind: RowKind) -> Option<&Rule> {
         let first = |patterns: &Patterns, text: &str| {
             patterns
@@ -255,7 +255,7 @@ fn add_words(words: &mut Words, more: WordsText) {
 fn category(word: &str) -> Result<Category, String> {
     Category::parse(word).ok_or_else(|| {
         let known: Vec<&str> = Category::ALL.iter().map(|category| category.name()).collect();
-        format!("`{word}` is not a category; there are {}", known.join(", "))
+        format!("`{word}` is not a category; choose one of {}", known.join(", "))
     })
 }
 

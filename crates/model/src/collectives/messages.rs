@@ -1,7 +1,7 @@
-//! Messages between two ranks: the n-th that one sends to the other is the n-th that the other receives.
+//! Messages between two ranks: the n-th that one sends is the n-th that the other receives from it.
 //!
-//! Each rank numbers its messages itself, so their order is all that joins them. It is believed if both ranks recorded
-//! equally many and hardly any of them is received before it is sent.
+//! Each rank numbers its own messages, so they are joined by order alone. The join counts only if both ranks
+//! recorded equally many and hardly any is received before it is sent.
 
 use trace::{Map, Ns, StrId, Trace};
 
@@ -15,9 +15,9 @@ type Ends = (StrId, u32, u32);
 /// The kernels of messages by who sends to whom.
 #[derive(Default)]
 pub(super) struct Messages {
-    /// Sent and received, as rows of `kernels`.
+    /// Sent and received messages, as rows of `kernels`.
     pairs: Map<Ends, [Vec<u32>; 2]>,
-    /// How many do not tell both ranks.
+    /// How many do not name both ranks.
     of_unknown: usize,
 }
 
@@ -39,11 +39,11 @@ impl Messages {
         true
     }
 
-    /// Adds the meetings of senders and receivers, and says which ranks were not joined.
+    /// Adds a meeting for each sender and receiver, and reports which ranks were not joined.
     pub fn join(self, trace: &Trace, works: &GpuWork, recordings: &Recordings, meetings: &mut Meetings) {
         if self.of_unknown > 0 {
             let count = self.of_unknown;
-            meetings.not_joined.push(format!("{count} sends and receives do not tell the other rank"));
+            meetings.not_joined.push(format!("{count} sends and receives do not name the other rank"));
         }
         let gpu_of =
             |rank: u32| works.gpus.iter().position(|gpu| gpu.rank == Some(rank)).map(|gpu| gpu as u32);
@@ -60,12 +60,12 @@ impl Messages {
             if sent.len() != received.len() {
                 let (sent, received) = (sent.len(), received.len());
                 meetings.not_joined.push(format!(
-                    "rank {from} records {sent} messages to rank {to}, which records {received} of them"
+                    "rank {from} recorded {sent} messages to rank {to}, but rank {to} recorded {received}"
                 ));
             } else if !is_sent_first(trace, &sent, &received, is_one_clock) {
-                meetings
-                    .not_joined
-                    .push(format!("messages from rank {from} to rank {to} end before they are sent"));
+                meetings.not_joined.push(format!(
+                    "messages from rank {from} to rank {to} are received before they are sent"
+                ));
             } else {
                 meetings.by_order += sent.len();
                 let joined =
@@ -76,7 +76,7 @@ impl Messages {
     }
 }
 
-/// Whether an operation receives or sends; none where it is no message.
+/// Whether an operation receives rather than sends; `None` if it is not a message.
 fn is_received(operation: &str) -> Option<bool> {
     match operation {
         _ if operation.eq_ignore_ascii_case("send") => Some(false),
@@ -85,7 +85,7 @@ fn is_received(operation: &str) -> Option<bool> {
     }
 }
 
-/// Whether nearly all messages are received after their sender came, by clocks whose ends agree in the median.
+/// Whether nearly all messages arrive after they were sent, with clocks aligned by the median of the ends.
 fn is_sent_first(trace: &Trace, sent: &[u32], received: &[u32], is_one_clock: bool) -> bool {
     let kernels = &trace.kernels;
     let pairs = || sent.iter().zip(received).map(|(&one, &two)| (one as usize, two as usize));
@@ -179,9 +179,9 @@ mod tests {
         assert_eq!(
             reasons,
             [
-                "rank 0 records 2 messages to rank 1, which records 1 of them",
-                "messages from rank 0 to rank 1 end before they are sent",
-                "2 sends and receives do not tell the other rank",
+                "rank 0 recorded 2 messages to rank 1, but rank 1 recorded 1",
+                "messages from rank 0 to rank 1 are received before they are sent",
+                "2 sends and receives do not name the other rank",
             ]
         );
     }

@@ -1,21 +1,22 @@
-//! Graph launches by what they hold: launches with the same kernels are one class, and a class may be what is left of a
-//! larger one.
+//! Graph launches by kernels: launches with the same kernels are one class, and a class may be the remains of
+//! a larger one.
 //!
-//! Where kernels carry the number of their graph, launches of one graph must have the same kernels. Other launches do not say
-//! which graph they launch, but a graph has the same kernels every time. A class whose kernels are part of those of a larger
-//! class is either another, smaller graph or what is left of the larger one. Lost kernels leave gaps: that tells.
+//! If kernels carry the number of their graph, launches of one graph must have the same kernels. Other
+//! launches do not show which graph they launch, but a graph has the same kernels every time. A class whose
+//! kernels are a subset of a larger class is either another, smaller graph or the remains of the larger one.
+//! The gaps that lost kernels leave decide.
 
 use trace::{LinkKind, Map, ProcessId, RowRef, StrId, StreamId, Table, Trace};
 
 use super::eager::Times;
 use super::launches::{Bits, Scan};
 
-/// Gaps that lost kernels must leave, as a share of their time.
+/// Gaps that lost kernels must leave, as a share of their duration.
 pub(super) const GAP_SHARE: f64 = 0.5;
-/// Launches whose kernels all differ from each other before that alone is a loss.
+/// This many launches whose kernels all differ prove a loss without other evidence.
 const VARIED: usize = 4;
 
-/// The kernels of one launch as a number that does not depend on their order.
+/// The kernels of one launch as a hash that ignores their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Contents {
     kernels: u32,
@@ -23,19 +24,19 @@ struct Contents {
     graph: Option<GraphId>,
 }
 
-/// An instantiated graph: its process, and its number there.
+/// An instantiated graph: its process and its number in that process.
 type GraphId = (ProcessId, i64);
 
 /// Launches with the same kernels.
 #[derive(Default)]
 pub(super) struct Class {
-    /// The graph, where kernels carry its number.
+    /// The graph, if kernels carry its number.
     graph: Option<GraphId>,
-    /// Places in `Scan::replays`.
+    /// Indexes into `Scan::replays`.
     pub launches: Vec<u32>,
-    /// Kernels of the first of them by name, in the order of names.
+    /// Kernels of the first launch with counts, sorted by name.
     pub names: Vec<(StrId, u32)>,
-    /// The same in the order of time.
+    /// Kernels of the first launch in time order.
     pub order: Vec<StrId>,
     by_stream: Vec<OnStream>,
 }
@@ -63,8 +64,8 @@ impl Class {
         self.by_stream.iter().map(|on| on.busy as f64).sum()
     }
 
-    /// Whether more kernels may have run than are known: no launch has all that were seen, or the gaps are longer than the
-    /// kernels.
+    /// Whether more kernels may have run than were recorded: no launch has all the kernels seen, or the gaps
+    /// are longer than the kernels.
     pub(super) fn may_lack_kernels(&self) -> bool {
         self.launches.is_empty() || self.idle() > self.busy()
     }
@@ -74,7 +75,7 @@ impl Class {
         self.launches.len() < 2 && self.may_lack_kernels()
     }
 
-    /// Time in which kernels may have run that are not known, those before the first and after the last included.
+    /// Time in which unrecorded kernels may have run, including before the first and after the last.
     pub(super) fn room(&self) -> f64 {
         let kernels = self.kernels() as f64;
         self.idle() * (kernels + 1.0) / (kernels - 1.0).max(1.0)
@@ -111,7 +112,7 @@ pub(super) fn classes(trace: &Trace, scan: &Scan) -> (Vec<Class>, Vec<u32>, Map<
     if classes.len() > 1 || !empty.is_empty() || !scan.captured.is_empty() {
         fill(trace, &place, &mut classes);
     }
-    // Launches of one recording that has only copies are no loss.
+    // Launches in a recording that has only copies are not lost.
     empty.retain(|&launch| !scan.has_work.get(scan.replays[launch as usize] as usize));
     classes.sort_by_key(|class| (std::cmp::Reverse(class.kernels()), class.launches[0]));
     let may_be_part = |(at, part): (usize, &Class)| {
@@ -120,7 +121,7 @@ pub(super) fn classes(trace: &Trace, scan: &Scan) -> (Vec<Class>, Vec<u32>, Map<
         };
         classes[..at].iter().any(is_part) || part.launches.len() == 1
     };
-    // Graphs that have nothing to do with each other are whole, and no time is missing.
+    // Graphs without kernels in common are whole, and no time is missing.
     let compares = classes.len() > 1 && classes.iter().enumerate().any(may_be_part);
     let times = match compares || !empty.is_empty() || !scan.captured.is_empty() {
         true => times_by_name(trace, &place),
@@ -129,12 +130,12 @@ pub(super) fn classes(trace: &Trace, scan: &Scan) -> (Vec<Class>, Vec<u32>, Map<
     (classes, empty, times)
 }
 
-/// Calls after which launches of one graph need not have the same kernels.
+/// Calls after which launches of one graph may have different kernels.
 const CHANGES: [&str; 3] = ["hipGraphExec", "hipGraphNodeSetEnabled", "hipGraphKernelNodeSet"];
-/// Calls among those that change nothing.
+/// Calls with such a name that change nothing.
 const NO_CHANGES: [&str; 2] = ["hipGraphExecDestroy", "hipGraphExecGetFlags"];
 
-/// Graphs with a number of their own: a source without numbers gives all of them one, and no numbers to their nodes.
+/// Numbers of graphs with numbered nodes: without numbers a source gives all graphs one, and nodes none.
 #[derive(Default)]
 struct Numbered(Map<i64, ()>);
 
@@ -160,7 +161,7 @@ impl Numbered {
     }
 }
 
-/// Where graph launches are in `Scan::replays`, by their row.
+/// The index of each graph launch in `Scan::replays`, by its row.
 struct Places {
     is_replay: Bits,
     place: Map<u32, u32>,
@@ -175,10 +176,10 @@ impl Places {
     }
 }
 
-/// Calls back with the launch and the row of each kernel of a graph launch, in the order of time.
+/// Calls `each` with the launch and the row of each kernel of a graph launch, in time order.
 fn each_kernel(trace: &Trace, places: &Places, mut each: impl FnMut(usize, usize)) {
     let links = &trace.links;
-    // Kernels of one launch follow each other: most look-ups are the same as the last.
+    // Kernels of one launch are adjacent: most look-ups equal the last.
     let mut last = (u32::MAX, 0);
     for i in 0..links.len() {
         let (LinkKind::Launch, Some(call), Some(kernel)) =
@@ -245,7 +246,7 @@ fn fill(trace: &Trace, places: &Places, classes: &mut [Class]) {
     }
 }
 
-/// By class: the class of the whole graph that it is a part of; itself where it is whole.
+/// By class: the class of the whole graph that it is a part of; itself if it is whole.
 pub(super) fn whole_of(classes: &[Class], times: &Map<StrId, Times>) -> Vec<usize> {
     let mut whole: Vec<usize> = (0..classes.len()).collect();
     if classes.len() < 2 {
@@ -263,7 +264,7 @@ pub(super) fn whole_of(classes: &[Class], times: &Map<StrId, Times>) -> Vec<usiz
     whole
 }
 
-/// Kernels by name that the larger has and the smaller has not; nothing where the smaller has kernels of its own.
+/// Kernels by name that `whole` has and `part` lacks; `None` if `part` has kernels of its own.
 fn difference(part: &Class, whole: &Class) -> Option<Vec<(StrId, u32)>> {
     let mut rest = Vec::new();
     let mut own = part.names.iter().peekable();
@@ -279,23 +280,23 @@ fn difference(part: &Class, whole: &Class) -> Option<Vec<(StrId, u32)>> {
     own.peek().is_none().then_some(rest)
 }
 
-/// Time that streams wait between as many kernels of the whole graph.
+/// Expected gaps: those between as many kernels of the whole graph.
 pub(super) fn usual_gaps(part: &Class, whole: &Class) -> f64 {
     whole.idle() * part.kernels() as f64 / whole.kernels() as f64
 }
 
-/// Whether launches of one class are what is left of launches of a larger one: by the numbers of their graphs, else by the
-/// gaps that lost kernels leave.
+/// Whether launches of one class are the remains of a larger one: by graph number, else by the gaps that lost
+/// kernels leave.
 fn is_part_of(part: &Class, whole: &Class, times: &Map<StrId, Times>) -> bool {
     match (part.graph, whole.graph) {
         (Some(one), Some(other)) if one == other => difference(part, whole).is_some(),
-        // Numbers of two processes have nothing to do with each other.
+        // Numbers from two processes are unrelated.
         (Some(one), Some(other)) if one.0 == other.0 => false,
         _ => is_rest_of(part, whole, times),
     }
 }
 
-/// Whether launches of one class are what is left of launches of a larger one, by the gaps.
+/// Whether launches of one class are the remains of a larger one, by the gaps.
 fn is_rest_of(part: &Class, whole: &Class, times: &Map<StrId, Times>) -> bool {
     let Some(rest) = difference(part, whole) else { return false };
     let mean = |name: &StrId| times[name].mean();
@@ -313,13 +314,14 @@ fn is_rest_of(part: &Class, whole: &Class, times: &Map<StrId, Times>) -> bool {
     if streams_lost && part.launches.len() <= whole.launches.len() {
         return true;
     }
-    // A smaller graph runs more than once. What only one launch has is rather cut off: kernels at its ends leave no gap.
+    // A smaller graph runs more than once. A single launch is more likely cut off: kernels lost at its ends
+    // leave no gap.
     let is_piece = || whole.order.windows(part.kernels()).any(|piece| piece == part.order);
     let has_gap = gaps >= GAP_SHARE * shortest && gaps > usual;
     part.launches.len() == 1 && (has_gap || part.kernels() * 10 <= whole.kernels() || is_piece())
 }
 
-/// Launches of one graph of which none has all kernels that the others have: each has lost some.
+/// Merges the classes of one graph if each lacks kernels that the others have: all have lost some.
 pub(super) fn united(classes: &mut Vec<Class>, whole: &mut Vec<usize>) {
     let mut graphs: Map<GraphId, Vec<usize>> = Map::default();
     for (class, facts) in classes.iter().enumerate().filter(|(class, _)| whole[*class] == *class) {
@@ -334,8 +336,8 @@ pub(super) fn united(classes: &mut Vec<Class>, whole: &mut Vec<usize>) {
     }
 }
 
-/// Launches of which nearly every one has other kernels, though by the same names: all of them have lost some. The whole
-/// graph has at least the most of each name; it becomes a class without launches.
+/// Merges launches with the same names if nearly all have different kernels: all have lost some. The whole
+/// graph has at least the highest count of each name; it becomes a class without launches.
 pub(super) fn varied(classes: &mut Vec<Class>, whole: &mut Vec<usize>) {
     let is_single = |class: usize| whole[class] == class && classes[class].launches.len() == 1;
     let mut same: Vec<usize> = (0..classes.len()).filter(|&class| is_single(class)).collect();
@@ -352,7 +354,7 @@ pub(super) fn varied(classes: &mut Vec<Class>, whole: &mut Vec<usize>) {
     unite(classes, whole, &same);
 }
 
-/// Makes classes, and what belongs to them, parts of a class without launches that has the most kernels of each name.
+/// Makes classes and their parts belong to a new class without launches, with the highest count of each name.
 fn unite(classes: &mut Vec<Class>, whole: &mut Vec<usize>, same: &[usize]) {
     let all = classes.len();
     let mut most: Map<StrId, u32> = Map::default();
@@ -370,12 +372,12 @@ fn unite(classes: &mut Vec<Class>, whole: &mut Vec<usize>, same: &[usize]) {
     classes.push(Class { names, order, ..Class::default() });
 }
 
-/// How many kernels of a name there are.
+/// How many kernels have this name.
 pub(super) fn count_of(names: &[(StrId, u32)], name: StrId) -> u32 {
     names.binary_search_by_key(&name.0, |(other, _)| other.0).map_or(0, |place| names[place].1)
 }
 
-/// Spreads a number over 64 bits.
+/// Mixes a number into 64 bits.
 fn mix(number: u64) -> u64 {
     let z = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

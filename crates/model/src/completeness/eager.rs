@@ -1,8 +1,8 @@
 //! Kernel launches without a kernel, and how long the lost kernels ran.
 //!
-//! A program launches the same kernels again and again. What a launch without work would have run is told by the launches
-//! at its place in other rounds: same position after the last wait of the host, or same neighbours; failing that, by the
-//! launches of the same call.
+//! A program launches the same kernels again and again. What a launch without work would have run follows
+//! from launches at the same place in other rounds: same position after the last host wait, or same
+//! neighbours; failing that, from launches by the same call.
 
 use trace::{LinkKind, Map, ProcessId, StrId, StreamId, Table, ThreadId, Trace};
 
@@ -12,12 +12,12 @@ use crate::recordings::Recordings;
 
 const NONE: u32 = u32::MAX;
 
-/// Standard deviations to each side of the likely time.
+/// Half width of the estimate, in standard deviations.
 const DEVIATIONS: f64 = 4.0;
-/// Least relative width to each side: kernels of one run differ by more than chance.
+/// Least relative half width: kernels of one run differ by more than chance.
 const SLACK: f64 = 0.05;
 
-/// Times of the kernels that were seen at one kind of place.
+/// Durations of the kernels seen at one kind of place.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Times {
     pub count: f64,
@@ -44,7 +44,7 @@ impl Times {
 
     pub(super) fn variance(&self) -> f64 {
         let mean = self.mean();
-        // One or two kernels say little about how much they differ.
+        // One or two kernels say little about the spread.
         let assumed = (0.35 * mean).powi(2);
         match self.count {
             n if n >= 3.0 => (self.squares / n - mean * mean).max(0.0) * n / (n - 1.0),
@@ -53,10 +53,10 @@ impl Times {
     }
 }
 
-/// Where a launch stands.
+/// Where in the sequence a launch is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum LaunchPosition {
-    /// In a round of launches between two waits: the recording, the round's calls, the position in it.
+    /// In a round of launches between two waits: the recording, the calls of the round, the position.
     OwnRound(u32, u64, u32),
     Round(u64, u32),
     /// Between two kernels.
@@ -66,7 +66,7 @@ enum LaunchPosition {
 }
 
 impl LaunchPosition {
-    /// Whether the same place runs the same kernel.
+    /// Whether this position always runs the same kernel.
     fn is_specific(self) -> bool {
         !matches!(self, LaunchPosition::Call(_) | LaunchPosition::Any)
     }
@@ -83,7 +83,7 @@ struct Launch {
     position: u32,
 }
 
-/// Launches without work by recording.
+/// Launches without work, by recording.
 pub(super) fn missing(trace: &Trace, recordings: &Recordings, scan: &Scan) -> Vec<Missing> {
     if scan.empty.is_empty() {
         return Vec::new();
@@ -119,7 +119,7 @@ pub(super) fn missing(trace: &Trace, recordings: &Recordings, scan: &Scan) -> Ve
             between: Some((first, last)),
             time: known.contains_key(&LaunchPosition::Any).then(|| {
                 let mut time = guess.estimate(&known);
-                // Of kernels whose launch is not recorded as many may be missing.
+                // Kernels without a recorded launch may be missing in the same proportion.
                 let linked = counts.linked.max(1) as f64;
                 time.high = (time.high as f64 * (counts.kernels as f64 / linked).max(1.0)) as i64;
                 time
@@ -179,7 +179,7 @@ fn launches_by_thread(trace: &Trace, scan: &Scan) -> Vec<((ProcessId, ThreadId),
     threads
 }
 
-/// The places of a launch, the most telling first.
+/// The positions of a launch, the most specific first.
 fn places(
     trace: &Trace,
     recording: usize,
@@ -223,14 +223,14 @@ fn known_times(
     known
 }
 
-/// What the launches without work of one recording would have run.
+/// Estimate of what the launches without work of one recording would have run.
 #[derive(Default)]
 struct Guess {
     launches: usize,
     between: (i64, i64),
-    /// Launches by the place that tells about them.
+    /// Launches by the position that decides their time.
     by_place: Map<LaunchPosition, f64>,
-    /// Lengths, squared, of rows of launches that only their call tells about: they may all differ the same way.
+    /// Squared lengths of series of launches known only by their call: a series may differ as a whole.
     runs_squared: f64,
     /// The stream that all of them would have been on.
     stream: Option<StreamId>,
@@ -284,7 +284,7 @@ impl Guess {
     }
 }
 
-/// Whether all launches without work are a stretch of one stream or rank that has no other kernels meanwhile.
+/// Whether all launches without work are on one stream or rank that has no other kernels meanwhile.
 fn silent(
     trace: &Trace,
     recordings: &Recordings,

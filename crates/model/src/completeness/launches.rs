@@ -7,7 +7,7 @@ use super::{Completeness, Evidence, Missing};
 use crate::calls::{BlocksFor, Calls, Launches};
 use crate::recordings::Recordings;
 
-/// What the check has to know of a call.
+/// What a call does, as far as the check is concerned.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     Other,
@@ -15,11 +15,11 @@ pub(super) enum Action {
     LaunchGraph,
     BeginCapture,
     EndCapture,
-    /// The host waits for the GPU: what it launched before has run.
+    /// The host waits for the GPU: everything launched before has run.
     Wait,
 }
 
-/// Launches that a GPU may still have in its queue when the recording ends.
+/// Launches that may still be queued on a GPU when the recording ends.
 const QUEUE_DEPTH: usize = 1024;
 
 /// Regions that one thread looks at.
@@ -47,14 +47,14 @@ impl Bits {
 pub(super) struct Counts {
     /// Kernel launches that must have work.
     pub launches: usize,
-    /// Kernel launches that have.
+    /// Kernel launches that have work.
     pub worked: usize,
     /// Graph launches that must have work.
     pub replays: usize,
-    /// Graph launches that have.
+    /// Graph launches that have work.
     pub replayed: usize,
     pub kernels: usize,
-    /// Kernels that are linked to a launch.
+    /// Kernels linked to a launch.
     pub linked: usize,
 }
 
@@ -71,11 +71,11 @@ pub(super) struct Scan {
     pub recordings: Vec<Counts>,
     /// How many kernels each capture launched.
     pub captured: Vec<usize>,
-    /// By process: what was launched before this has run, and was recorded if it was not lost.
+    /// By process: everything launched before this time has run, so it is recorded unless it was lost.
     pub waited_until: Vec<Option<Ns>>,
 }
 
-/// The calls of one process while they are looked at.
+/// Scan state of the calls of one process.
 #[derive(Clone, Default)]
 struct ProcessCalls {
     /// Open captures, and the launches in them.
@@ -86,7 +86,7 @@ struct ProcessCalls {
     waits: [Option<(Ns, Ns)>; WAITS],
 }
 
-/// Waits that are remembered: threads may wait side by side.
+/// How many waits are remembered: several threads may wait at once.
 const WAITS: usize = 4;
 
 pub(super) fn scan(trace: &Trace, recordings: &Recordings) -> Scan {
@@ -136,8 +136,8 @@ pub(super) fn scan(trace: &Trace, recordings: &Recordings) -> Scan {
     scan
 }
 
-/// The start of the last wait of each process that ended before the recording did: something comes after it. At the end of
-/// a part of a trace a wait is cut off, and the work that it waits for is not there.
+/// The start of the last wait of each process that ended before the recording did: something comes after it.
+/// A wait at the end of a cut trace is cut off, and the work that it waits for is missing.
 fn waited_until(trace: &Trace, processes: &[ProcessCalls]) -> Vec<Option<Ns>> {
     let regions = &trace.regions;
     let mut last_start: Vec<Option<Ns>> = vec![None; processes.len()];
@@ -160,7 +160,7 @@ fn waited_until(trace: &Trace, processes: &[ProcessCalls]) -> Vec<Option<Ns>> {
     processes.iter().zip(last_start).map(ended).collect()
 }
 
-/// What calls of each name do, and the rows that do something.
+/// What calls with each name do, and the rows that matter.
 fn calls_that_matter(trace: &Trace) -> (Vec<Action>, Vec<usize>) {
     let calls = Calls::of(trace);
     let actions: Vec<Action> = (0..trace.strings.len()).map(|name| action(&calls, name)).collect();
@@ -219,7 +219,7 @@ fn action(calls: &Calls, name: usize) -> Action {
         Some(Launches::Graph) => Action::LaunchGraph,
         _ if facts.begins_capture => Action::BeginCapture,
         _ if facts.ends_capture => Action::EndCapture,
-        // An event may be of a step before.
+        // An event may be from an earlier step.
         _ if facts.blocks_for == BlocksFor::Event || !facts.is_of_runtime() => Action::Other,
         _ if facts.is_synchronisation() || facts.is_blocking_copy() => Action::Wait,
         _ => Action::Other,
@@ -227,7 +227,7 @@ fn action(calls: &Calls, name: usize) -> Action {
 }
 
 impl Scan {
-    /// Drops launches that say nothing: of captures, of recordings without links, outer calls, and those at the end.
+    /// Drops launches that prove nothing: captured, outer, at the end, or in recordings without links.
     fn keep_judged(&mut self, trace: &Trace, recordings: &Recordings, processes: &[ProcessCalls]) {
         let regions = &trace.regions;
         let some_kernels =
@@ -237,13 +237,13 @@ impl Scan {
             .iter()
             .zip(&self.recordings)
             .map(|(recording, counts)| {
-                // Without any link the ids do not join; without any kernel anywhere none was asked for.
+                // Without any link the ids do not join; without any kernel at all kernels were not recorded.
                 let joins = counts.kernels == 0 || counts.linked > 0;
                 recording.is_rank && some_kernels && joins
             })
             .collect();
         let recording_of = |row: u32| recordings.of_process(regions.process[row as usize]);
-        // What comes after the last launch with work may still have been in the queue, unless the host waited for it.
+        // Launches after the last one with work may still have been queued, unless the host waited for them.
         let mut after: Vec<usize> = vec![0; trace.processes.len()];
         let waited_until = &self.waited_until;
         let is_after = |row: u32| {
@@ -264,7 +264,7 @@ impl Scan {
                 && !may_be_queued(row)
                 && !is_outer(trace, actions, row as usize)
         });
-        // Kernels of graphs may be recorded without the launch that they belong to.
+        // Kernels of graphs may be recorded without their launch.
         for (place, counts) in self.recordings.iter_mut().enumerate() {
             let own = || self.replays.iter().filter(|&&row| recording_of(row) == Some(place));
             counts.replayed = own().filter(|&&row| has_work.get(row as usize)).count();
@@ -290,7 +290,7 @@ impl Scan {
         }
     }
 
-    /// Ranks without any kernel among ranks that have some, where no launch told so already.
+    /// Ranks without any kernel among ranks that have some, unless already found by their launches.
     pub(super) fn silent_ranks(&self, recordings: &Recordings, told: &[Missing]) -> Vec<Missing> {
         let ranks = || recordings.all.iter().zip(&self.recordings).filter(|(recording, _)| recording.is_rank);
         let with_kernels = ranks().filter(|(_, counts)| counts.kernels > 0).count();
@@ -317,7 +317,7 @@ impl Scan {
     }
 }
 
-/// Whether another launch call is inside of this one: that one did the launch.
+/// Whether another launch call is nested in this one: the nested call did the launch.
 fn is_outer(trace: &Trace, actions: &[Action], row: usize) -> bool {
     let regions = &trace.regions;
     (row + 1..regions.len()).take_while(|&next| regions.start[next] < regions.end[row]).any(|next| {
@@ -328,7 +328,7 @@ fn is_outer(trace: &Trace, actions: &[Action], row: usize) -> bool {
 }
 
 impl Completeness {
-    /// Whether the trace has the tables that the check looks at.
+    /// Whether a trace read with these needs has the tables for the check.
     pub fn can_be_told(needs: &trace::Needs) -> bool {
         needs.kernels && needs.regions && needs.links
     }

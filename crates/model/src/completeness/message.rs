@@ -1,13 +1,13 @@
-//! The sentence of the check `complete`.
+//! The message of the check `complete`.
 
 use trace::Trace;
 
 use super::{Completeness, Estimate, Evidence, Missing};
 
-/// Findings that the sentence names; the table has all.
+/// Findings named in the message; the table has all.
 const NAMED: usize = 3;
 
-/// What is missing, by how much, and where; or what could not be judged.
+/// What is missing, how much, and where; or what could not be checked.
 pub(super) fn of(complete: &Completeness, trace: &Trace) -> String {
     if complete.missing.is_empty() {
         return nothing_missing(complete);
@@ -20,12 +20,12 @@ pub(super) fn of(complete: &Completeness, trace: &Trace) -> String {
     }
     let time = match complete.missing_time() {
         Some(time) => format!("{} of GPU time is missing, {}", share(complete, time), range(time)),
-        None => "how much GPU time is missing is not known".into(),
+        None => "the missing GPU time is unknown".into(),
     };
     format!("GPU work was lost: {}; {time}", parts.join("; "))
 }
 
-/// `about 3.8 %`, or `up to 60 %` where the bounds are far apart.
+/// `about 3.8 %`, or `up to 60 %` if the bounds are far apart.
 fn share(complete: &Completeness, time: Estimate) -> String {
     let of = |ns: i64| 100.0 * ns as f64 / (complete.recorded_ns + ns).max(1) as f64;
     if time.high > 2 * time.likely {
@@ -41,7 +41,7 @@ fn nothing_missing(complete: &Completeness) -> String {
         (0, _) => launches,
         (_, true) => format!("{launches}, and graph launches have the kernels of their capture"),
         (_, false) => format!(
-            "{launches}; cannot judge whether all launches of a graph lost the same kernels: there is no capture of it to compare with"
+            "{launches}; cannot judge whether all launches of a graph lost the same kernels: there is no capture to compare with"
         ),
     }
 }
@@ -62,7 +62,7 @@ fn one(missing: &Missing, trace: &Trace) -> String {
             format!("stream{stream} of {recording} is silent for {launches} of {of_launches} kernel launches")
         }
         Evidence::SilentRank => match of_launches {
-            0 => format!("{recording} has no kernels while other ranks have"),
+            0 => format!("{recording} has no kernels, but other ranks do"),
             _ => format!("{recording} has no kernels for {launches} of {of_launches} kernel launches"),
         },
         Evidence::GraphLaunchesWithoutWork => {
@@ -72,7 +72,7 @@ fn one(missing: &Missing, trace: &Trace) -> String {
             format!("{launches} of {of_launches} graph launches of {recording} lack kernels{}", kernels())
         }
         Evidence::FewerThanCaptured => {
-            let what = "lack kernels that their capture has";
+            let what = "have fewer kernels than their capture";
             format!("{launches} of {of_launches} graph launches of {recording} {what}{}", kernels())
         }
     }

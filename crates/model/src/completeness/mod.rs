@@ -1,8 +1,8 @@
 //! Whether all GPU work that was launched is in the trace.
 //!
-//! A launch call without work, a replay with fewer kernels than another replay of the same graph (or than its capture), and
-//! a rank without kernels among ranks that have some are lost work. What every replay lost alike cannot be told from a
-//! smaller graph without a capture.
+//! A launch call without work, a replay with fewer kernels than another replay of the same graph (or than its
+//! capture), and a rank without kernels among ranks that have some are lost work. Without a capture, kernels
+//! lost from every replay alike look the same as a smaller graph.
 //!
 //! ```text
 //! launches::scan (one pass over links and calls) ─┬─► eager: launches without work, their time
@@ -19,32 +19,32 @@ use trace::{Kernels, Ns, Status, StreamId, Trace};
 
 use crate::recordings::Recordings;
 
-/// A share of GPU time or of launches below which a loss is a caveat and no reason to distrust the trace.
+/// A share of GPU time or of launches below which a loss is a caveat, not a reason to distrust the trace.
 const CAVEAT_SHARE: f64 = 0.001;
 
 /// What the trace shows to be missing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Completeness {
-    /// Evidence of lost work; empty where none was found.
+    /// Evidence of lost work; empty if none was found.
     pub missing: Vec<Missing>,
-    /// Launches of kernels and graphs that were looked at.
+    /// Launches of kernels and graphs that were checked.
     pub launches: usize,
     /// Graph launches among them.
     pub replays: usize,
-    /// Whether captures tell how many kernels each graph has.
+    /// Whether captures show how many kernels each graph has.
     pub has_capture: bool,
     /// GPU time of the recorded kernels.
     pub recorded_ns: Ns,
 }
 
-/// How a loss shows.
+/// How a loss was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Evidence {
     /// Launches of single kernels without a kernel.
     LaunchesWithoutWork,
-    /// The same, all on one stream that has no other work meanwhile.
+    /// Launches without a kernel, all on one stream that has no other work meanwhile.
     SilentStream,
-    /// A rank without any kernel while launches or other ranks tell that there were some.
+    /// A rank without any kernel, although launches or other ranks show that some ran.
     SilentRank,
     /// Graph launches without any work.
     GraphLaunchesWithoutWork,
@@ -55,7 +55,7 @@ pub enum Evidence {
 }
 
 impl Evidence {
-    /// A name for tables and scripts.
+    /// The name used in tables and scripts.
     pub fn name(self) -> &'static str {
         match self {
             Evidence::LaunchesWithoutWork => "launches without work",
@@ -68,30 +68,30 @@ impl Evidence {
     }
 }
 
-/// Work of one recording that is missing.
+/// Missing work of one recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Missing {
-    /// How it shows.
+    /// How the loss was found.
     pub evidence: Evidence,
     /// The recording: `rank 3`, `node1:4711`, or the input's path.
     pub recording: String,
-    /// The stream, where all of it is on one.
+    /// The stream, if all of it is on one.
     pub stream: Option<StreamId>,
-    /// Launches that miss work.
+    /// Launches that lack work.
     pub launches: usize,
     /// Launches of that kind in the recording.
     pub of_launches: usize,
-    /// Kernels that are missing; nothing where that is not known.
+    /// Kernels that are missing; `None` if unknown.
     pub kernels: Option<usize>,
-    /// Kernels that there should be; nothing where that is not known.
+    /// Kernels that should have run; `None` if unknown.
     pub of_kernels: Option<usize>,
-    /// First and last launch that misses work.
+    /// First and last launch that lacks work.
     pub between: Option<(Ns, Ns)>,
-    /// GPU time of what is missing; nothing where nothing tells.
+    /// GPU time of the missing work; `None` if it cannot be estimated.
     pub time: Option<Estimate>,
 }
 
-/// An amount of time that is not known exactly.
+/// An estimated amount of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Estimate {
     /// At least.
@@ -118,7 +118,7 @@ fn recorded_ns(kernels: &Kernels) -> Ns {
 }
 
 impl Completeness {
-    /// Looks for lost work. Needs kernels, regions and links; without them nothing is judged.
+    /// Looks for lost work. Needs kernels, regions and links; without them nothing is checked.
     pub fn of(trace: &Trace) -> Self {
         let recordings = Recordings::of(trace);
         let (scan, recorded_ns) =
@@ -140,7 +140,7 @@ impl Completeness {
         complete
     }
 
-    /// The time of all that is missing; nothing where nothing is missing or part of it is not known.
+    /// Total time that is missing; `None` if nothing is missing or part of it is unknown.
     pub fn missing_time(&self) -> Option<Estimate> {
         if self.missing.is_empty() {
             return None;

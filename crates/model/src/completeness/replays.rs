@@ -11,7 +11,7 @@ use crate::recordings::Recordings;
 const DEVIATIONS: f64 = 4.0;
 const SLACK: f64 = 0.05;
 
-/// What graph launches miss, and whether a capture is known of every graph.
+/// What graph launches lack, and whether every graph has a known capture.
 pub(super) fn missing(trace: &Trace, recordings: &Recordings, scan: &Scan) -> (Vec<Missing>, bool) {
     if scan.replays.is_empty() {
         return (Vec::new(), false);
@@ -40,7 +40,7 @@ fn partial(
     let mut sums: Map<usize, Sum> = Map::default();
     for (class, facts) in classes.iter().enumerate().filter(|(class, _)| whole[*class] != *class) {
         let all = &classes[whole[class]];
-        // What is lost at the end alone may not have run when the recording ended.
+        // Work lost only at the end may not have run yet when the recording ended.
         let gaps = facts.idle() - usual_gaps(facts, all);
         let shortest = all.names.iter().map(|(name, _)| times[name].mean()).fold(f64::MAX, f64::min);
         let ends_early = all.order.starts_with(&facts.order) && gaps < GAP_SHARE * shortest;
@@ -58,7 +58,7 @@ fn partial(
             }
         }
     }
-    // Where launches have lost kernels, those that seem whole may have lost some too.
+    // If launches have lost kernels, those that seem whole may have lost some too.
     let seem_whole = |(class, facts): &(usize, &Class)| {
         whole[*class] == *class && facts.launches.len() == 1 && facts.is_doubtful()
     };
@@ -72,7 +72,7 @@ fn partial(
     finish(recordings, scan, sums, times, Evidence::PartialReplays)
 }
 
-/// Whether a launch is the last of its process and nothing waited for it: the recording may have ended while it ran.
+/// Whether a launch is the last of its process with no wait after it: the recording may have ended during it.
 fn is_cut_off(trace: &Trace, scan: &Scan, launch: u32) -> bool {
     let row = scan.replays[launch as usize] as usize;
     let process = trace.regions.process[row];
@@ -83,7 +83,7 @@ fn is_cut_off(trace: &Trace, scan: &Scan, launch: u32) -> bool {
     is_last && waited.is_none_or(|waited| trace.regions.start[row] > waited)
 }
 
-/// What is missing of the launches of one recording.
+/// Missing work of one recording's launches.
 #[derive(Default)]
 struct Sum {
     launches: usize,
@@ -166,7 +166,7 @@ fn captured(
             continue;
         }
         let Some(&all) = scan.captured.iter().filter(|&&captured| captured > kernels).min() else { continue };
-        // Any of the kernels that are there may be the one that is not.
+        // The missing kernel may be any of those present.
         let mean = |name: &StrId| times[name].mean();
         let means = || facts.order.iter().map(mean);
         let (least, most) = (means().fold(f64::MAX, f64::min), means().fold(0.0, f64::max));
@@ -198,7 +198,7 @@ fn captured(
     found
 }
 
-/// Graph launches without any work. They may be of any graph that was seen.
+/// Graph launches without any work. They may belong to any graph that was seen.
 fn without_work(
     trace: &Trace,
     recordings: &Recordings,
@@ -208,11 +208,11 @@ fn without_work(
     whole: &[usize],
     times: &Map<StrId, Times>,
 ) -> Vec<Missing> {
-    // Times are only known where there is something to compare.
+    // Times are known only if there is something to compare.
     if empty.is_empty() {
         return Vec::new();
     }
-    // How long each graph takes, its kernels, and how often it was seen. Of graphs that may lack kernels that is not known.
+    // Per graph: duration, kernels, and number of launches. Unknown for graphs that may lack kernels.
     let graphs: Vec<(Estimate, f64, f64)> = classes
         .iter()
         .enumerate()

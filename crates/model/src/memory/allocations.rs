@@ -5,10 +5,10 @@ use trace::{Map, RowRef, StrId, Table, Trace};
 use super::owners::Owners;
 use super::{Devices, Held};
 
-/// Address space that is reserved without memory behind it.
+/// Address space reserved without memory behind it.
 const VIRTUAL: &str = "VIRTUAL";
 
-/// Arguments of torch's events that count what is held and reserved after each.
+/// Arguments of torch's events: bytes held and reserved after each.
 pub const COUNTED: [&str; 2] = ["Total Allocated", "Total Reserved"];
 
 pub(super) fn replay(trace: &Trace, devices: &mut Devices, owners: &mut Owners) {
@@ -30,7 +30,7 @@ pub(super) fn replay(trace: &Trace, devices: &mut Devices, owners: &mut Owners) 
         let at = rows.start[row];
         let is_alloc = !matches!(trace.strings.get(rows.kind[row]), "FREE" | "RECLAIM");
         let process = rows.process[row];
-        // rocprofv3 tells the device of an allocation, but not that of a free.
+        // rocprofv3 records the device of an allocation, but not that of a free.
         let home = || devices.holder(process, rows.address[row].get()?);
         let agent = match rows.agent[row].is_some() || is_alloc {
             true => rows.agent[row],
@@ -62,14 +62,14 @@ pub(super) fn replay(trace: &Trace, devices: &mut Devices, owners: &mut Owners) 
     }
 }
 
-/// The calls of each thread that run at a moment; moments come in the order of time.
+/// The open calls of each thread at a moment; moments come in time order.
 struct OpenCalls<'t> {
     trace: &'t Trace,
     /// Regions by start, the longest first.
     order: Vec<u32>,
     next: usize,
     open: Map<(u32, u32), Vec<u32>>,
-    /// Owner of the allocations right below a region.
+    /// Owner of the allocations directly in a region.
     known: Map<u32, u32>,
 }
 

@@ -1,4 +1,4 @@
-//! Which memory was held when, and by whom: allocations paired with their frees, for every device of a trace.
+//! Which memory was held when, and by which owner: allocations paired with frees, for every device.
 //!
 //! ```text
 //! snapshot of an allocator ─┐
@@ -6,9 +6,9 @@
 //! rocpd allocations ────────┘
 //! ```
 //!
-//! A record may begin when memory is already held. A block that is freed without having been allocated in the record, and a block
-//! that the snapshot lists as held without an event, was there before. Sizes are those that the program asked for; a snapshot also
-//! tells how much the allocator rounds them up.
+//! A record may begin when memory is already held. A block that is freed but never allocated in the record,
+//! and a block that the snapshot lists as held without an event, were held before it. Sizes are those that
+//! the program requested; a snapshot also records how far the allocator rounds them up.
 //!
 //! Cost: one pass over the events with one look-up each; about 70 bytes a block.
 
@@ -27,7 +27,7 @@ use owners::Owners;
 pub struct MemoryHistory {
     /// Devices with at least one block or segment, in the order of the trace.
     pub devices: Vec<DeviceMemory>,
-    /// Who allocated, each once.
+    /// All owners, each once.
     pub owners: Vec<Owner>,
 }
 
@@ -38,25 +38,25 @@ pub struct DeviceMemory {
     pub process: ProcessId,
     /// The device.
     pub agent: AgentId,
-    /// As a person calls it.
+    /// The device's name for people.
     pub label: String,
     /// Whether it is the host's memory.
     pub is_host: bool,
-    /// Blocks by the time they were allocated; those from before the record first.
+    /// Blocks in order of allocation; those from before the record first.
     pub blocks: Vec<Held>,
     /// Allocations and frees in the order of time.
     pub changes: Vec<Change>,
-    /// Memory taken from the driver or given back, in the order of time, as bytes more.
+    /// Memory taken from the driver or given back, in time order, as change in bytes.
     pub reserved_changes: Vec<(Ns, i64)>,
-    /// Bytes taken from the driver at the end, when the source tells.
+    /// Bytes taken from the driver at the end, if the source records it.
     pub reserved_at_end: Option<i64>,
     /// Rows of `allocator_segments`.
     pub segments: Vec<u32>,
     /// Rows of `allocator_blocks`.
     pub snapshot_blocks: Vec<u32>,
-    /// Rows of `allocator_events` at which there was no memory.
+    /// Rows of `allocator_events` where the device ran out of memory.
     pub out_of_memory: Vec<u32>,
-    /// Allocations of an address that was still held: their free is not in the record.
+    /// Allocations of an address that was still held: the free before them is not in the record.
     pub lost_frees: usize,
 }
 
@@ -65,15 +65,15 @@ pub struct DeviceMemory {
 pub struct Held {
     /// Address, as a bit pattern.
     pub address: OptI64,
-    /// Bytes that the program asked for.
+    /// Bytes that the program requested.
     pub bytes: i64,
-    /// When it was allocated; absent: before the record.
+    /// When it was allocated; `None`: before the record.
     pub from: Option<Ns>,
-    /// When it was freed; absent: never.
+    /// When it was freed; `None`: never.
     pub to: Option<Ns>,
-    /// Place in `owners`.
+    /// Index into `owners`.
     pub owner: u32,
-    /// Where in the program, when recorded.
+    /// Where in the program, if recorded.
     pub stack: StackId,
     /// HIP stream.
     pub stream: StreamId,
@@ -95,9 +95,9 @@ pub struct Change {
 pub struct Peak {
     /// Bytes.
     pub bytes: i64,
-    /// When it was first reached; absent: at the start of the record.
+    /// When it was first reached; `None`: at the start of the record.
     pub at: Option<Ns>,
-    /// Changes up to and including the one that reached it.
+    /// Number of changes up to and including the one that reached it.
     pub changes: usize,
 }
 
@@ -121,7 +121,7 @@ impl MemoryHistory {
         first.min().zip(last.max())
     }
 
-    /// The same with a record that begins and ends at these moments: what was allocated earlier was there before, what was freed
+    /// Cuts the record to these moments: what was allocated earlier is held at the start, what was freed
     /// later is held at the end.
     pub fn between(mut self, trace: &Trace, start: Ns, end: Ns) -> Self {
         self.devices = self.devices.into_iter().map(|device| device.between(start, end)).collect();
@@ -132,7 +132,7 @@ impl MemoryHistory {
         self
     }
 
-    /// Whether the trace tells nothing about memory.
+    /// Whether the trace has no data about memory.
     pub fn is_empty(&self) -> bool {
         self.devices.is_empty()
     }
@@ -183,13 +183,13 @@ impl DeviceMemory {
         peak
     }
 
-    /// Bytes more through a change.
+    /// Change in bytes from an allocation or free.
     pub fn bytes_of(&self, change: &Change) -> i64 {
         let bytes = self.blocks[change.block as usize].bytes;
         if change.is_alloc { bytes } else { -bytes }
     }
 
-    /// The blocks that are held after so many changes.
+    /// The blocks held after the first `changes` changes.
     pub fn held_after(&self, changes: usize) -> Vec<u32> {
         let mut held: Vec<bool> = self.blocks.iter().map(|block| block.from.is_none()).collect();
         for change in &self.changes[..changes] {
@@ -198,14 +198,14 @@ impl DeviceMemory {
         (0..).zip(held).filter(|(_, held)| *held).map(|(block, _)| block).collect()
     }
 
-    /// Bytes taken from the driver at a moment, when the source tells.
+    /// Bytes taken from the driver at a moment, if the source records it.
     pub fn reserved_at(&self, at: Ns) -> Option<i64> {
         let after = self.reserved_changes.iter().filter(|(moment, _)| *moment > at);
         Some(self.reserved_at_end? - after.map(|(_, bytes)| bytes).sum::<i64>())
     }
 }
 
-/// Devices as they are met.
+/// The devices found so far.
 #[derive(Default)]
 struct Devices {
     all: Vec<Replay>,
@@ -222,7 +222,7 @@ impl Devices {
         &mut self.all[place]
     }
 
-    /// The device of a process that holds an address.
+    /// The device on which a process holds an address.
     fn holder(&self, process: ProcessId, address: i64) -> Option<AgentId> {
         let mut devices = self.all.iter().filter(|replay| replay.device.process == process);
         devices.find(|replay| replay.open.contains_key(&address)).map(|replay| replay.device.agent)
@@ -234,14 +234,14 @@ struct Replay {
     device: DeviceMemory,
     /// The block that is held at an address.
     open: Map<i64, u32>,
-    /// Bytes that were held before the first event, and their owner, when the source counts them.
+    /// Bytes held before the first event, and their owner, if the source counts them.
     base: Option<(i64, u32)>,
 }
 
 impl Replay {
     fn alloc(&mut self, at: Ns, block: Held) {
         if let Some(held) = block.address.get().and_then(|address| self.open.remove(&address)) {
-            // Its free is not in the record: it ends here at the latest.
+            // Its free is not in the record, but it ended by now.
             self.device.lost_frees += 1;
             self.end(at, held);
         }
@@ -253,7 +253,7 @@ impl Replay {
         self.device.blocks.push(Held { from: Some(at), ..block });
     }
 
-    /// A free; of a block from before the record if its allocation was not seen, where the source tells its size.
+    /// A free. Without a seen allocation, but with a size, the block is from before the record.
     fn free(&mut self, at: Ns, block: Held, bytes: Option<i64>) {
         let Some(address) = block.address.get() else { return };
         match (self.open.remove(&address), bytes) {
@@ -272,7 +272,7 @@ impl Replay {
         self.device.changes.push(Change { at, block, is_alloc: false });
     }
 
-    /// A block that is held at the end; one without an allocation in the record was there before.
+    /// A block held at the end; without an allocation in the record it was held before.
     fn held_at_end(&mut self, block: Held) {
         let known = block.address.get().and_then(|address| self.open.get(&address));
         if known.is_none() {
@@ -283,7 +283,7 @@ impl Replay {
     fn finish(self) -> DeviceMemory {
         let mut device = self.device;
         if let Some((base, owner)) = self.base {
-            // What was there before and is never freed has no event of its own.
+            // Memory held before the record and never freed has no event of its own.
             let bytes = base - device.at_start();
             if bytes > 0 {
                 device.blocks.push(Held { bytes, owner, ..Held::default() });

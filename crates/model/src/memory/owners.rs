@@ -2,10 +2,10 @@
 
 use trace::{Map, StackId, Trace};
 
-/// Who allocated. Parts that are not known are empty.
+/// Who allocated. Unknown parts are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Owner {
-    /// The innermost line of the user's own program, `train.py:102 step`; of a library where there is no other.
+    /// The innermost line of the user's own program, `train.py:102 step`; else a library's line.
     pub line: String,
     /// The operation, `aten::linear`.
     pub op: String,
@@ -14,32 +14,32 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// The owner that a call stack tells, if it tells any.
+    /// The owner in a call stack, if the stack shows one.
     pub fn of_stack(trace: &Trace, stack: StackId) -> Option<Self> {
         from_stack(trace, stack).filter(|_| stack.is_some())
     }
 
-    /// The best name there is: the line, else the operation.
+    /// The best name available: the line, else the operation.
     pub fn name(&self) -> &str {
         if self.line.is_empty() { &self.op } else { &self.line }
     }
 }
 
-/// What stands for an owner that the record cannot tell.
-const BEFORE: &str = "allocated before the record";
+/// Shown if the record does not show the owner.
+const BEFORE: &str = "allocated before recording started";
 const NOT_RECORDED: &str = "no call recorded";
 const NO_PYTHON: &str = "no Python frame";
 
-/// Folders of installed programs: their lines count where the stack has none of the user's own.
+/// Folders of installed programs: their lines are used only if the stack has none of the user's own.
 const INSTALLED: [&str; 4] = ["site-packages/", "dist-packages/", "lib/python3", "<frozen "];
 
-/// Folders of torch itself, whose lines count where there is no other.
+/// Folders of torch itself: their lines are used only if there is no other.
 const TORCH: [&str; 1] = ["torch/"];
 
 /// Parts of paths whose functions name a module or an optimizer.
 const MODULES: [&str; 2] = ["torch/nn/modules/", "torch/optim/"];
 
-/// The file of all modules, which names none.
+/// The file shared by all modules, so its functions name none.
 const ANY_MODULE: &str = "torch/nn/modules/module.py";
 
 /// Owners, each once.
@@ -116,7 +116,7 @@ impl Owners {
     }
 }
 
-/// How much a line says about who allocated.
+/// How much a line says about the owner.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Whose {
     Torch,
@@ -138,7 +138,7 @@ impl Whose {
     }
 }
 
-/// The innermost of the lines that say most, given from the innermost outwards.
+/// The innermost of the most specific lines; lines are offered from the innermost outwards.
 #[derive(Default)]
 struct BestLine(Option<(Whose, String)>);
 

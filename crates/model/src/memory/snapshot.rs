@@ -1,4 +1,4 @@
-//! Replays what a caching allocator recorded of itself.
+//! Replays what a caching allocator recorded about itself.
 
 use trace::{AllocatorAction, BlockState, OptI64, Trace};
 
@@ -21,7 +21,7 @@ pub(super) fn replay(trace: &Trace, devices: &mut Devices, owners: &mut Owners) 
         match events.action[row] {
             AllocatorAction::Alloc => device.alloc(at, block(owners)),
             AllocatorAction::FreeCompleted => {
-                // The stack of a free tells who freed, not who allocated.
+                // The stack of a free shows who freed, not who allocated.
                 let unknown =
                     Held { owner: owners.before_the_record(), stack: Default::default(), ..block(owners) };
                 device.free(at, unknown, Some(bytes));

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::demangle::demangle;
 
-/// The name demangled, with single blanks, without addresses and without its argument list.
+/// The demangled name with single spaces, without addresses and without its argument list.
 pub fn canonical(name: &str) -> String {
     let plain = demangle(name);
     let tidy = collapse_blanks(&plain);
@@ -37,7 +37,7 @@ pub fn function(canonical: &str) -> String {
             _ => {}
         }
     }
-    // What follows a blank is the name, unless it is a remark such as `Memcpy HtoD (Host -> Device)`.
+    // What follows a space is the name, unless it is a remark such as `Memcpy HtoD (Host -> Device)`.
     let named = bare.trim_end();
     match named.rsplit_once(' ') {
         Some((_, name)) if canonical.contains("::") || canonical.starts_with("void ") => name.to_string(),
@@ -69,10 +69,10 @@ fn collapse_blanks(name: &str) -> Cow<'_, str> {
     Cow::Owned(name.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Digits of a hexadecimal number that make it an address rather than a size.
+/// Hexadecimal numbers with this many digits are addresses, not sizes.
 const ADDRESS_DIGITS: usize = 6;
 
-/// Replaces addresses by `0xADDR`. A tile such as `MT320x224x64` is none: its `0x` follows a digit.
+/// Replaces addresses by `0xADDR`. A tile such as `MT320x224x64` is not one: its `0x` follows a digit.
 fn scrub_addresses(name: &str) -> Cow<'_, str> {
     let mut result = String::new();
     let mut copied = 0;

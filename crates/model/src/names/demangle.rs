@@ -1,17 +1,17 @@
-//! Itanium names in plain C++, and what can be told of one that cannot be demangled.
+//! Itanium names in plain C++, and what can be read from one that cannot be demangled.
 
 use std::borrow::Cow;
 
 use cpp_demangle::{DemangleOptions, DemangleWrite, ParseOptions, Symbol};
 
-/// Longer names are kept as they are: the longest real ones have a few thousand characters.
+/// Longer names are kept unchanged: the longest real ones have a few thousand characters.
 const LONGEST_NAME: usize = 16 * 1024;
 /// A short mangled name can stand for an endless one through substitutions; writing stops here.
 const LONGEST_RESULT: usize = 64 * 1024;
-/// Depth of nested templates that is followed.
+/// Template nesting is followed to this depth.
 const DEEPEST: u32 = 192;
 
-/// The name without mangling and without a code object's `.kd`; one that cannot be demangled keeps its text.
+/// The name without mangling and without a code object's `.kd`; unchanged if it cannot be demangled.
 pub fn demangle(name: &str) -> Cow<'_, str> {
     let plain = without_descriptor_suffix(name);
     if !plain.starts_with("_Z") || plain.len() > LONGEST_NAME {
@@ -46,7 +46,7 @@ impl DemangleWrite for Bounded {
     }
 }
 
-/// The identifiers of a mangled name in order, for names in newer mangling than the demangler knows.
+/// The identifiers of a mangled name in order, for manglings newer than the demangler.
 pub(crate) fn identifiers(mangled: &str) -> Vec<&str> {
     let bytes = mangled.as_bytes();
     let mut found = Vec::new();

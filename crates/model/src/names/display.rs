@@ -1,4 +1,4 @@
-//! Short names for people: what a kernel is in some sixty characters. The words to look for are data.
+//! Short names for people: what a kernel is, in about sixty characters. The words to look for are data.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use super::canonical::{canonical, function};
 use super::demangle::identifiers;
 use super::gemm::gemm;
 
-/// Longer names are cut in the middle, where templates and op lists are least telling.
+/// Longer names are cut in the middle, where templates and op lists say least.
 const LONGEST: usize = 60;
 
 #[derive(Deserialize)]
@@ -37,7 +37,7 @@ struct Table {
     words: Words,
 }
 
-/// What a kernel is for in the model, and the texts that say so.
+/// What a kernel does in the model, and the texts that show it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Role {
@@ -52,8 +52,8 @@ static ROLES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     TABLE.role.iter().map(compiled).collect()
 });
 
-/// What a kernel is for (`gate-up`, `down`, `q-k norm`), from its name, op, module and frames; the first text that
-/// says so decides.
+/// What a kernel does in the model (`gate-up`, `down`, `q-k norm`), from its name, op, module and frames; the
+/// first text that matches decides.
 pub fn role(texts: &[&str]) -> Option<&'static str> {
     let of = |text: &&str| ROLES.iter().find(|(pattern, _)| pattern.is_match(text)).map(|(_, name)| *name);
     texts.iter().find_map(of)
@@ -141,7 +141,7 @@ fn wrapped(word: &str) -> Option<String> {
     if !names_a_kernel {
         return None;
     }
-    // A product of CUTLASS has a readable name of its own.
+    // CUTLASS products have a readable name of their own.
     if word.contains('_') { Some(base(word).to_string()) } else { Some(snake(base(word))) }
 }
 
@@ -161,7 +161,7 @@ fn operation(word: &str) -> Option<String> {
     (!bare.is_empty()).then(|| snake(bare))
 }
 
-/// A function's name without the word that all kernels bear.
+/// A function's name without the words that every kernel has.
 fn base(name: &str) -> &str {
     let cut = ["_kernel", "Kernel", "_fwd_impl"].iter().find_map(|ending| name.strip_suffix(ending));
     cut.filter(|base| base.len() > 2).unwrap_or(name)

@@ -1,13 +1,13 @@
-//! What the name of a matrix-product kernel tells: tile, types, transposes, architecture, splits.
+//! What the name of a matrix-product kernel shows: tile, types, transposes, architecture, splits.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Facts in the name of a GEMM kernel; what the name does not tell is absent.
+/// Facts in the name of a GEMM kernel; facts that are not in the name are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gemm {
-    /// Rows, columns and depth of the tile of a workgroup; the depth is not always told.
+    /// Rows, columns and depth of a workgroup's tile.
     pub tile: Option<[u32; 3]>,
     /// The types as the library writes them: `BBS`, `s1688`, `bf16bf16_bf16f32_f32`.
     pub types: Option<String>,
@@ -15,13 +15,13 @@ pub struct Gemm {
     pub input: Option<&'static str>,
     /// Type of the result.
     pub output: Option<&'static str>,
-    /// Type of the sums.
+    /// Type of the accumulator.
     pub compute: Option<&'static str>,
     /// `N` or `T` for each input.
     pub transposes: Option<String>,
     /// `gfx942`
     pub arch: Option<String>,
-    /// Workgroups that share the depth of one tile, when more than one.
+    /// Workgroups that share the depth of one tile, if more than one.
     pub split_k: Option<u32>,
     /// Stream-K: workgroups share the depth unevenly.
     pub stream_k: bool,
@@ -64,7 +64,7 @@ static XMMA: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"xmma_gemm_(\w+?)_([nt]{2})_\w*?tilesize(\d+)x(\d+)x(\d+)"));
 static CUBLAS: LazyLock<Regex> = LazyLock::new(|| pattern(r"^[a-z]+_(\w*?gemm)_(\d+)x(\d+)\w*?_([nt]{2})$"));
 
-/// The facts in a kernel's name; nothing when it names no tile and no types.
+/// The facts in a kernel's name; `None` if it names neither tile nor types.
 pub fn gemm(name: &str) -> Option<Gemm> {
     tensile(name).or_else(|| triton_kernels(name)).or_else(|| cuda(name))
 }
@@ -90,7 +90,7 @@ fn tensile(name: &str) -> Option<Gemm> {
         tile: TENSILE_TILE.captures(name).and_then(|c| tile(&c, 1)),
         types: Some(found[3].to_string()),
         input: types.first().copied(),
-        // Two letters are a type and a flag; three are inputs, result and sums.
+        // Two letters are a type and a flag; three are inputs, result and accumulator.
         output: (types.len() == 3).then(|| types[1]),
         compute: (types.len() == 3).then(|| types[2]),
         transposes: Some(format!("{a}{b}")),

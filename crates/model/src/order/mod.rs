@@ -1,5 +1,5 @@
-//! Order: which calls tie the work of streams and the host together, which record of an event each wait refers to, and what
-//! came first. `critical-path` and `overlap` both walk along the one [`Timeline`].
+//! Order: which calls synchronise streams and the host, which record of an event each wait refers to, and
+//! what came first. `critical-path` and `overlap` both walk the same [`Timeline`].
 
 mod operations;
 mod timeline;

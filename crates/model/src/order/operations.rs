@@ -1,7 +1,7 @@
-//! Calls that order work: event records and waits, blocking calls, with all that any row says of them.
+//! Calls that order work: event records and waits, blocking calls, merged from all rows about them.
 //!
-//! rocpd tells events with their streams in a table of their own beside the calls, torch on CUDA tells waits as
-//! GPU-side records, torch on ROCm only the calls. Rows with one correlation id of a recording are one operation.
+//! rocpd lists events with their streams in a separate table, torch on CUDA records waits as GPU-side rows,
+//! torch on ROCm records only the calls. Rows of a recording with one correlation id are one operation.
 
 use trace::{Map, OptI64, ProcessId, StrId, StreamId, ThreadId, Trace};
 
@@ -48,7 +48,7 @@ impl Effect {
 pub struct Operation {
     /// What it does to the order.
     pub effect: Effect,
-    /// Row of `regions`; `u32::MAX` when only the table of synchronisations has it.
+    /// Row of `regions`; `u32::MAX` if it is only in the synchronisation table.
     pub region: u32,
     /// The call's name.
     pub name: StrId,
@@ -62,17 +62,17 @@ pub struct Operation {
     pub end: i64,
     /// The stream that records or waits, or that the host waits for.
     pub stream: StreamId,
-    /// The stream that is waited for.
+    /// The stream that it waits for.
     pub waits_for: StreamId,
     /// The event.
     pub event: OptI64,
-    /// Correlation of the record that is waited for.
+    /// Correlation of the record that it waits for.
     awaited: OptI64,
     correlation: i64,
 }
 
 impl Operation {
-    /// Whether it names what it waits for.
+    /// Whether it names the event or record that it waits for.
     pub fn is_named(&self) -> bool {
         self.event.get().is_some() || self.awaited.get().is_some()
     }
@@ -83,20 +83,20 @@ impl Operation {
     }
 }
 
-/// What an operation waits for, as far as rows tell.
+/// What an operation waits for, as far as recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
-    /// What a record stands behind, by its number.
+    /// The work in front of a record, given by the record's number.
     Record(usize),
-    /// All that is on a stream so far.
+    /// Everything on a stream so far.
     Stream(StreamId),
-    /// Nothing that is looked at: recorded on another stream, or before the trace began.
+    /// Nothing in the selection: recorded on another stream, or before the trace began.
     Nothing,
-    /// The source does not say.
+    /// Not recorded by the source.
     Unknown,
 }
 
-/// All such calls in the order of their starts.
+/// All ordering calls by start.
 #[derive(Default)]
 pub struct Operations {
     /// In the order of their starts.
@@ -105,7 +105,7 @@ pub struct Operations {
     record: Vec<u32>,
 }
 
-/// Operations as they are put together from rows.
+/// Operations while they are merged from rows.
 struct Gathered<'a> {
     recordings: &'a Recordings,
     all: Vec<Operation>,
@@ -171,12 +171,12 @@ impl Operations {
         Self { all: gathered.all, record }
     }
 
-    /// The record that an operation waits for, where rows tell: the one it names, else the last of its event before it.
+    /// The record that an operation waits for, if known: the one it names, else its event's last before it.
     pub fn record_of(&self, operation: usize) -> Option<usize> {
         Some(self.record[operation]).filter(|&record| record != NONE).map(|record| record as usize)
     }
 
-    /// What an operation waits for; `known` are the streams that are looked at.
+    /// What an operation waits for; `known` selects the streams.
     pub fn awaited(&self, operation: usize, known: impl Fn(StreamId) -> bool) -> Awaited {
         let wait = &self.all[operation];
         let record = self.record_of(operation);
@@ -192,7 +192,7 @@ impl Operations {
 }
 
 impl Gathered<'_> {
-    /// Adds what a row says, to what other rows of the same operation said.
+    /// Merges a row with earlier rows of the same operation.
     fn add(&mut self, operation: Operation) {
         let key = self.key(operation.process, operation.correlation);
         let known = key.and_then(|key| self.by_correlation.get(&key).copied());
@@ -200,7 +200,7 @@ impl Gathered<'_> {
             known.effect == operation.effect || known.region != NONE && operation.region == NONE
         });
         let Some(known) = known else {
-            // The GPU's own records of a wait that no call is known of say nothing of the host.
+            // A wait that only the GPU recorded, without a call, says nothing about the host.
             if operation.region == NONE && !operation.thread.is_some() && operation.effect.blocks() {
                 return;
             }
@@ -231,7 +231,7 @@ impl Gathered<'_> {
         (correlation != 0).then(|| (self.recording(process), correlation))
     }
 
-    /// A wait that says which stream it waits for says where the awaited event was recorded.
+    /// If a wait names the stream that it waits for, its event was recorded on that stream.
     fn name_recorded_streams(&mut self) {
         for i in 0..self.all.len() {
             let wait = self.all[i];

@@ -1,9 +1,9 @@
-//! What the host did, in the order in which it counts: launches, records and waits when their calls begin, blocking calls when they
+//! Host actions in causal order: launches, records and waits when their calls begin, blocking calls when they
 //! begin and when they return.
 //!
-//! Whoever replays a run walks along this, so that all agree on what came first. At one moment returns come first (the host goes on
-//! only then), then launches, then other calls, then work without a known launch. Cost: a step per launch and call, and a heap of
-//! the blocking calls that are open.
+//! Every analysis that replays a run uses this order, so that all agree on what came first. At equal times
+//! returns come first (the host continues only then), then launches, then other calls, then work without a
+//! known launch. Cost: a step per launch and call, and a heap of the open blocking calls.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,13 +16,13 @@ use super::Operations;
 /// What happens next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A call launches work: places in the launches given, all of one call.
+    /// A call launches work: a range of the given launches, all by one call.
     Launch(Range<usize>),
-    /// A record, a wait of a stream, or a blocking call that begins, by its number.
+    /// A record, a stream wait, or a blocking call begins, by its number.
     Begin(usize),
-    /// A blocking call that returns, by its number.
+    /// A blocking call returns, by its number.
     Return(usize),
-    /// Work without a known launch starts: its place in what was given.
+    /// Work without a known launch starts: its index in `alone`.
     Alone(usize),
 }
 
@@ -32,7 +32,7 @@ pub type Launch = (Ns, u32);
 /// The steps of a run.
 pub struct Timeline<'a> {
     operations: &'a Operations,
-    /// Numbers of the operations that are looked at, rising.
+    /// Numbers of the selected operations, ascending.
     wanted: Vec<u32>,
     launches: Vec<Launch>,
     alone: Vec<Ns>,
@@ -42,7 +42,7 @@ pub struct Timeline<'a> {
 }
 
 impl<'a> Timeline<'a> {
-    /// The steps of some operations (numbers, rising) with launches by call and starts of other work, both in order.
+    /// The steps for these operations (numbers, ascending), launches by call and other starts, all in order.
     pub fn new(operations: &'a Operations, wanted: Vec<u32>, launches: Vec<Launch>, alone: Vec<Ns>) -> Self {
         Self { operations, wanted, launches, alone, next: (0, 0, 0), open: BinaryHeap::new() }
     }

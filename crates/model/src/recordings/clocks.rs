@@ -1,10 +1,10 @@
-//! Clocks side by side: how far each is moved so that a drawing of several has no blank time between them.
+//! Draws several clocks on one axis: how far to shift each so that no blank time lies between them.
 
 use trace::{Ns, ProcessId, Trace};
 
 use super::Recordings;
 
-/// How many recordings are named.
+/// How many recordings the note names.
 const SHOWN: usize = 4;
 
 /// Recordings on several clocks, drawn as if all started at the same time.
@@ -12,17 +12,17 @@ const SHOWN: usize = 4;
 pub struct SideBySide {
     /// By process: nanoseconds to add to its times.
     pub shift: Vec<Ns>,
-    /// A recording of each clock.
+    /// One recording per clock.
     pub clocks: Vec<String>,
 }
 
 impl SideBySide {
-    /// What a reader of the drawing has to know.
+    /// The note for readers of the drawing.
     pub fn note(&self) -> String {
         let more = if self.clocks.len() > SHOWN { ", …" } else { "" };
         let named = &self.clocks[..self.clocks.len().min(SHOWN)];
         format!(
-            "{} clocks are not aligned ({}{more}): each is drawn from its own start, so compare times of one clock only",
+            "{} clocks are not aligned ({}{more}): each starts at its own zero, so only compare times on the same clock",
             self.clocks.len(),
             named.join(", ")
         )
@@ -30,8 +30,8 @@ impl SideBySide {
 }
 
 impl Recordings {
-    /// How the recordings are drawn together; nothing where all are on one clock, or where all count the time of day and
-    /// their times lie together already.
+    /// How to draw the recordings together; `None` if all are on one clock, or if all use the time of day and
+    /// their times already overlap.
     pub fn side_by_side(&self, trace: &Trace) -> Option<SideBySide> {
         if self.domains.len() < 2 {
             return None;
@@ -61,7 +61,7 @@ impl Recordings {
     }
 }
 
-/// Whether no time is blank between the first and the last.
+/// Whether there is no gap between the first and the last.
 fn lie_together(bounds: &mut [(Ns, Ns)]) -> bool {
     bounds.sort_unstable();
     let mut end = bounds[0].1;
@@ -100,7 +100,7 @@ mod tests {
             "{}",
             drawn.note()
         );
-        // Boot clocks that happen to lie together are still not aligned.
+        // Boot clocks that happen to overlap are still not aligned.
         let trace = recorded("rocpd", &[1_000, 1_040]);
         assert_eq!(Recordings::of(&trace).side_by_side(&trace).map(|drawn| drawn.shift), Some(vec![0, -40]));
     }

@@ -11,19 +11,19 @@ use rules::{Rules, rules};
 /// A span of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestSpan {
-    /// Place in [`RequestSpans::requests`].
+    /// Index into [`RequestSpans::requests`].
     pub request: usize,
-    /// Place in [`stages`]; of several at one time, the lowest decides.
+    /// Index into [`stages`]; if several overlap, the lowest decides.
     pub stage: usize,
     /// First nanosecond.
     pub start: i64,
-    /// Nanosecond after the last, with what the writer took off.
+    /// Nanosecond after the last, including what the writer cut off.
     pub end: i64,
     /// The process that wrote it.
     pub process: ProcessId,
 }
 
-/// A call that moves a KV cache; whose is not recorded.
+/// A call that moves a KV cache for an unrecorded request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransferCall {
     /// The server that usually calls it.
@@ -64,7 +64,7 @@ pub fn needs() -> Needs {
     }
 }
 
-/// What a name means: judged once for each distinct name.
+/// What a name means, found once per distinct name.
 #[derive(Clone, Copy, Default)]
 struct Meaning {
     stage: Option<u16>,
@@ -93,7 +93,7 @@ impl RequestSpans {
             let Some(request) = ids.request(&texts) else { continue };
             let stage = stage as usize;
             let end = end + rules.shortened_ns(trace.strings.get(trace.regions.category[row]));
-            // A converter adds the spans of all servers to the trace of each.
+            // A converter adds the spans of all servers to each server's trace.
             if seen.insert((request, start, end, stage), ()).is_none() {
                 found.spans.push(RequestSpan { request, stage, start, end, process });
             }
@@ -117,7 +117,7 @@ fn meanings(trace: &Trace, rules: &Rules) -> Vec<Meaning> {
     meanings
 }
 
-/// The ids of a span, the one that servers share first.
+/// The ids of a span, first the one that servers share.
 fn ids_of<'t>(trace: &'t Trace, rules: &Rules, keys: &[StrId], row: usize) -> Vec<&'t str> {
     let owner = RowRef::region(row);
     let value = |&key: &StrId| trace.args.value(owner, key).map(|value| trace.strings.get(value));
@@ -127,7 +127,7 @@ fn ids_of<'t>(trace: &'t Trace, rules: &Rules, keys: &[StrId], row: usize) -> Ve
     ids
 }
 
-/// Ids of requests: those on one span are of one request.
+/// Request ids: all ids on one span belong to one request.
 #[derive(Default)]
 struct Ids {
     names: Vec<String>,

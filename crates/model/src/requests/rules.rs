@@ -28,7 +28,7 @@ impl Role {
     }
 }
 
-/// What the time of a stage counts as.
+/// Which kind of time a stage counts as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TimeClass {
@@ -42,13 +42,13 @@ pub enum TimeClass {
     Host,
 }
 
-/// Which tokens a stage puts out.
+/// Which tokens a stage emits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Token {
-    /// The first one, at its end.
+    /// The first token, at its end.
     First,
-    /// One, at its end.
+    /// One token, at its end.
     Each,
 }
 
@@ -56,11 +56,11 @@ pub enum Token {
 #[derive(Debug)]
 pub struct Stage {
     name: Regex,
-    /// The server that it is on.
+    /// The server that runs it.
     pub role: Role,
     /// What its time counts as.
     pub part: TimeClass,
-    /// Which tokens it puts out.
+    /// Which tokens it emits.
     pub token: Option<Token>,
 }
 
@@ -145,17 +145,17 @@ pub(super) fn rules() -> &'static Rules {
 }
 
 impl Rules {
-    /// The stage that a name means.
+    /// The stage that a name matches.
     pub fn stage_of(&self, name: &str) -> Option<u16> {
         self.stages.iter().position(|stage| stage.name.is_match(name)).map(|stage| stage as u16)
     }
 
-    /// The call that a name means.
+    /// The call that a name matches.
     pub fn call_of(&self, name: &str) -> Option<u16> {
         self.calls.iter().position(|call| call.name.is_match(name)).map(|call| call as u16)
     }
 
-    /// The id of a request in a name.
+    /// The request id in a name.
     pub fn id_in<'n>(&self, name: &'n str) -> Option<&'n str> {
         self.id_in_name.captures(name)?.name("id").map(|id| id.as_str())
     }

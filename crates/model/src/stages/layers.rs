@@ -5,7 +5,7 @@ use trace::Map;
 /// A run of equal blocks in a sequence of kernels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layers {
-    /// Place of the first kernel of the first block.
+    /// Index of the first kernel of the first block.
     pub first: usize,
     /// Kernels per block.
     pub period: usize,
@@ -20,14 +20,14 @@ pub struct Layer {
     pub index: usize,
     /// Time of its kernels.
     pub total_ns: i64,
-    /// Times the median layer.
+    /// As a multiple of the median layer.
     pub factor: f64,
 }
 
-/// Fewer repetitions are no layers.
+/// Fewer repetitions do not count as layers.
 const FEWEST: usize = 3;
 
-/// Distances tried, most frequent first.
+/// How many distances are tried, most frequent first.
 const DISTANCES: usize = 24;
 
 /// The longest run of a repeating block in the names of one stream's kernels in order, if there is one.
@@ -41,11 +41,11 @@ pub fn layers(names: &[u32]) -> Option<Layers> {
             *distances.entry(i - before).or_default() += 1;
         }
     }
-    // A name that occurs once per block, like the attention, gives the period itself.
+    // A name that occurs once per block, such as the attention, gives the period directly.
     let mut candidates: Vec<(usize, usize)> = distances.into_iter().collect();
     candidates.sort_by_key(|&(distance, count)| (std::cmp::Reverse(count * distance), distance));
     let runs = candidates.iter().take(DISTANCES).filter_map(|&(period, _)| longest_run(names, period));
-    // Most kernels covered; of equal ones the shortest block.
+    // Most kernels covered; on a tie the shortest block.
     runs.max_by_key(|layers| (layers.count * layers.period, std::cmp::Reverse(layers.period)))
 }
 
@@ -69,7 +69,7 @@ impl Layers {
         (layer < self.count).then_some(layer)
     }
 
-    /// Every layer's time, by the kernels' durations in the order of the names.
+    /// Time of every layer; `durations` are the kernels', in the order of the names.
     pub fn times(&self, durations: &[i64]) -> Vec<Layer> {
         let sums: Vec<i64> = (0..self.count)
             .map(|layer| {

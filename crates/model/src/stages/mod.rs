@@ -1,10 +1,10 @@
 //! Stages: which GPU work is prefill, decode, mixed or other, and in which step of the run it was launched.
 //!
 //! A step's annotation on the host does not contain its kernels in time (they run later), so the stage is
-//! that of the innermost step annotation around the work's **launch**. Where no annotation is, the label of
-//! the file or folder says it (`…-TP-0-DECODE.trace.json.gz`), and where that is missing too, the mode in
-//! which a replayed graph was captured. A trace whose annotations are on GPU lanes only is staged by those, which
-//! span the kernels they belong to. Nothing is guessed from kernel names.
+//! that of the innermost step annotation around the work's **launch**. Without annotations, the label of the
+//! file or folder decides (`…-TP-0-DECODE.trace.json.gz`), and without a label the mode in which a replayed
+//! graph was captured. If all annotations are on GPU lanes, those are used: they span the kernels that belong
+//! to them. Nothing is guessed from kernel names.
 
 mod layers;
 mod steady;
@@ -18,7 +18,7 @@ use trace::{RowRef, Table, Trace};
 use crate::attribution::{Attribution, GpuRows};
 use crate::steps::{StageRules, Steps};
 
-/// What told the stage of a row.
+/// What decided the stage of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StageSource {
     /// A step annotation around the launch.
@@ -34,7 +34,7 @@ pub enum StageSource {
 /// Stage and step of every GPU row.
 #[derive(Clone, Debug)]
 pub struct Stages {
-    /// Steps in time order; annotations inside one another are steps with one number.
+    /// Steps in time order; nested annotations are one step.
     pub steps: Vec<Step>,
     kernels: Vec<Staged>,
     copies: Vec<Staged>,
@@ -56,19 +56,19 @@ impl Stages {
         Self::with(trace, attribution, &StagePatterns::default())
     }
 
-    /// What the trace alone tells; [`Stages::learn`] adds the rest.
+    /// Stages from annotations and labels only; [`Stages::learn`] adds the rest.
     pub(crate) fn unlearned(trace: &Trace) -> Self {
         Self::told(trace, &StagePatterns::default())
     }
 
-    /// The same with patterns of the user's own.
+    /// Like `of`, with the user's own patterns.
     pub fn with(trace: &Trace, attribution: Option<&Attribution>, own: &StagePatterns) -> Self {
         let mut stages = Self::told(trace, own);
         stages.learn(trace, attribution);
         stages
     }
 
-    /// Stages that graphs tell where nothing else does, and which steps are warm-up.
+    /// Adds stages from graphs for rows without one, and finds the warm-up steps.
     pub(crate) fn learn(&mut self, trace: &Trace, attribution: Option<&Attribution>) {
         if let Some(attribution) = attribution {
             self.learn_from_graphs(attribution);
@@ -145,19 +145,19 @@ impl Stages {
         self.staged(row).map_or(Stage::Other, |staged| staged.stage)
     }
 
-    /// What told its stage.
+    /// What decided its stage.
     pub fn told_by(&self, row: RowRef) -> StageSource {
         self.staged(row).map_or(StageSource::None, |staged| staged.source)
     }
 
-    /// The step its launch lies in, as a place in `steps`.
+    /// The step its launch is in, as an index into `steps`.
     pub fn step(&self, row: RowRef) -> Option<usize> {
         self.staged(row).filter(|staged| staged.step != NO_STEP).map(|staged| staged.step as usize)
     }
 
-    /// Whether a row belongs to a step before the run settled: in each stage the leading steps that are
-    /// over 1.25 times as long as the stage's median step or have under 90 % of its largest batch, up to
-    /// half of them, in stages of at least four steps.
+    /// Whether a row belongs to a step before the run settled: in each stage the leading steps that take over
+    /// 1.25 times the stage's median step or have under 90 % of its largest batch, up to half of them, in
+    /// stages of at least four steps.
     pub fn is_warm_up(&self, row: RowRef) -> bool {
         self.step(row).is_some_and(|step| self.warm_up[step])
     }
@@ -175,7 +175,7 @@ impl Stages {
         numbers.len()
     }
 
-    /// The stages that occur, in the order they are shown.
+    /// The stages that occur, in display order.
     pub fn present(&self) -> Vec<Stage> {
         let has = |stage| self.kernels.iter().chain(&self.copies).any(|staged| staged.stage == stage);
         Stage::ALL.into_iter().filter(|&stage| has(stage)).collect()

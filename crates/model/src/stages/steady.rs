@@ -5,7 +5,7 @@ use trace::{RowRef, Table, Trace};
 use super::Stages;
 use crate::steps::{Stage, StageRules};
 
-/// For each step whether it is warm-up; the rule is told at [`Stages::is_warm_up`].
+/// For each step whether it is warm-up; see [`Stages::is_warm_up`] for the rule.
 pub(super) fn warm_up(stages: &Stages, trace: &Trace) -> Vec<bool> {
     let rules = &StageRules::built_in().warm_up;
     let mut gpu_ns = vec![0i64; stages.steps.len()];
@@ -22,7 +22,7 @@ pub(super) fn warm_up(stages: &Stages, trace: &Trace) -> Vec<bool> {
     }
     let mut warm = vec![false; stages.steps.len()];
     for stage in Stage::ALL {
-        // A step without GPU work is an annotation around others: it neither counts nor settles.
+        // A step without GPU work is an annotation around others: it is ignored.
         let of_stage: Vec<usize> =
             (0..stages.steps.len()).filter(|&s| stages.steps[s].stage == stage && gpu_ns[s] > 0).collect();
         if of_stage.len() < rules.fewest_steps {

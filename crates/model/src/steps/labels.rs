@@ -1,12 +1,12 @@
-//! The stage that a file's own name or its folders tell.
+//! The stage in a file's name or its folders.
 
 use super::Stage;
 use super::patterns::StageRules;
 
 /// The stage a path names: `x-TP-0-EXTEND.trace.json.gz`, `runs/decode/trace.json`.
 ///
-/// The nearest part of the path that has a word of exactly one stage decides. Words are separated by
-/// anything but letters, so that `prefilldecode` is no label, nor is `prefill_decode`.
+/// The innermost part of the path with a word for exactly one stage decides. Words are separated by anything
+/// but letters, so `prefilldecode` is not a label, nor is `prefill_decode`.
 pub fn label(path: &str) -> Option<Stage> {
     let labels = &StageRules::built_in().labels;
     let parts = path.split(['/', '\\']).rev().filter(|part| !part.is_empty()).take(labels.depth);

@@ -1,4 +1,4 @@
-//! Steps: the annotations a serving framework puts around each pass of the model, and who lies in which.
+//! Steps: the annotations a serving framework puts around each pass of the model, and launches inside them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,33 +12,33 @@ use crate::ROWS_AT_ONCE;
 /// One step of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Step {
-    /// Its number in time order, from 0; annotations inside one another share it.
+    /// Its number in time order, from 0; nested annotations share it.
     pub number: u32,
-    /// Its annotation's name, of the trace's strings.
+    /// Its annotation's name, in the trace's strings.
     pub name: StrId,
-    /// The stage its name tells.
+    /// The stage in its name.
     pub stage: Stage,
     /// First nanosecond on the host.
     pub start: Ns,
     /// Nanosecond after the last on the host.
     pub end: Ns,
-    /// Requests in their context phase, when the name says.
+    /// Requests in the context phase, if the name says.
     pub context_requests: Option<u64>,
-    /// Tokens of those.
+    /// Tokens of the requests in the context phase.
     pub context_tokens: Option<u64>,
-    /// Requests that generate.
+    /// Requests in the generation phase.
     pub generation_requests: Option<u64>,
-    /// Tokens of those.
+    /// Tokens of the requests in the generation phase.
     pub generation_tokens: Option<u64>,
     /// Requests of the step.
     pub batch: Option<u64>,
-    /// Batch the graph was captured for, when the name says.
+    /// Batch the graph was captured for, if the name says.
     pub padded_batch: Option<u64>,
     /// Whether it is only a loop around the framework's steps (`ProfilerStep#N`).
     pub is_loop_step: bool,
 }
 
-/// All steps of a trace and, for each launch asked about, the innermost one around it.
+/// All steps of a trace, and the innermost one around each given launch.
 #[derive(Clone, Debug, Default)]
 pub struct Steps {
     /// By start.
@@ -47,20 +47,20 @@ pub struct Steps {
 
 const NONE: u32 = u32::MAX;
 
-/// Names that one thread looks at in a go.
+/// Names that one thread handles at a time.
 const NAMES_AT_ONCE: usize = 1 << 8;
 
 /// The category of annotations that the profiler repeats on GPU lanes.
 const GPU_LANE: &str = "gpu_user_annotation";
 
-/// A graph's capture, as its annotation says.
+/// A graph's capture, from its annotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CaptureMark<'a> {
     pub batch: Option<u64>,
     pub mode: &'a str,
 }
 
-/// What annotations say, each distinct name read once.
+/// Annotations, each distinct name parsed once.
 pub(crate) struct Annotations<'a> {
     trace: &'a Trace,
     own: Option<&'a StagePatterns>,
@@ -81,7 +81,7 @@ impl<'a> Annotations<'a> {
         Self { trace, own: None, asked, known: vec![None; trace.strings.len()] }
     }
 
-    /// The annotations that GPU lanes show.
+    /// The annotations on GPU lanes.
     fn on_gpu_lanes(trace: &'a Trace) -> Option<Self> {
         let lane = trace.strings.find(GPU_LANE)?;
         let mut asked = vec![false; trace.strings.len()];
@@ -89,13 +89,13 @@ impl<'a> Annotations<'a> {
         Some(Self { trace, own: None, asked, known: vec![None; trace.strings.len()] })
     }
 
-    /// The same with patterns of the user's own tried first.
+    /// Adds the user's own patterns, tried first.
     fn with(mut self, own: &'a StagePatterns) -> Self {
         self.own = Some(own);
         self
     }
 
-    /// What the region at `row` says, if it is a step or a capture.
+    /// The parsed annotation at `row`, if it is a step or a capture.
     pub fn read(&mut self, row: usize) -> Option<StepName<'a>> {
         let regions = &self.trace.regions;
         if !self.asked[regions.category[row].0 as usize] {
@@ -110,7 +110,7 @@ impl<'a> Annotations<'a> {
         })
     }
 
-    /// Reads all names that may be of steps.
+    /// Parses all names that may be steps.
     fn read_all(&mut self) {
         let Self { trace, own, asked, known } = self;
         let (regions, strings) = (&trace.regions, &trace.strings);
@@ -126,7 +126,7 @@ impl<'a> Annotations<'a> {
         });
     }
 
-    /// What the region at `row` says, of names that were read.
+    /// The annotation at `row`, if its name was parsed.
     fn known(&self, row: usize) -> Option<StepName<'a>> {
         let regions = &self.trace.regions;
         self.known[regions.name[row].0 as usize]?.filter(|_| self.asked[regions.category[row].0 as usize])
@@ -146,19 +146,19 @@ struct Mark {
 }
 
 impl Steps {
-    /// The steps of a trace, and the step of each of `launches` (rows of `regions`, rising), `None` outside all.
+    /// The steps of a trace, and the innermost one of each of `launches` (ascending rows of `regions`).
     pub fn of(trace: &Trace, launches: &[u32]) -> (Self, Vec<Option<u32>>) {
         Self::with(trace, launches, &StagePatterns::default())
     }
 
-    /// The same with patterns of the user's own.
+    /// Like `of`, with the user's own patterns.
     pub fn with(trace: &Trace, launches: &[u32], own: &StagePatterns) -> (Self, Vec<Option<u32>>) {
         let (steps, marks) = Self::read(trace, Annotations::new(trace).with(own));
         let inside = innermost(trace, &marks, launches);
         (steps, inside)
     }
 
-    /// The steps that GPU lanes show, and the step of each kernel and copy by time on its own stream: GPU
+    /// The steps on GPU lanes, and the step of each kernel and copy by time on its own stream: GPU
     /// annotations span the work they belong to.
     pub(crate) fn on_gpu_lanes(trace: &Trace, own: &StagePatterns) -> Option<OnGpuLanes> {
         let (steps, marks) = Self::read(trace, Annotations::on_gpu_lanes(trace)?.with(own));
@@ -212,7 +212,7 @@ impl Steps {
     }
 }
 
-/// Steps told by GPU lanes, and who lies in which.
+/// Steps from GPU lanes, and the step of each row.
 pub(crate) struct OnGpuLanes {
     pub steps: Steps,
     pub kernels: Vec<Option<u32>>,
@@ -267,8 +267,8 @@ fn step(number: u32, name: StrId, start: Ns, end: Ns, says: &StepName) -> Step {
     }
 }
 
-/// The innermost step around each launch: of its own thread, else of the only other thread of its process
-/// that has one open (helper threads launch for the step that runs).
+/// The innermost step around each launch: on its own thread, else on the only other thread of its process
+/// that has one open (helper threads launch for the current step).
 fn innermost(trace: &Trace, marks: &[Mark], launches: &[u32]) -> Vec<Option<u32>> {
     let regions = &trace.regions;
     let mut open: Vec<(ThreadId, u32, Vec<u32>)> = Vec::new();

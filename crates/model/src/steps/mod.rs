@@ -1,4 +1,4 @@
-//! Steps: what annotations, file names and captures say of a run's stages, read from names alone.
+//! Steps: what annotations, file names and captures say about a run's stages, read from names alone.
 
 mod labels;
 mod marks;
@@ -18,7 +18,7 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
-    /// The context phase: prompts are read. SGLang says extend.
+    /// The context phase: prompts are read. SGLang calls it extend.
     Prefill,
     /// Tokens are generated.
     Decode,
@@ -34,7 +34,7 @@ pub enum Stage {
     Backward,
     /// Training: the weights are updated.
     Optimizer,
-    /// Anything else, or not known.
+    /// Anything else, or unknown.
     #[default]
     Other,
 }
@@ -78,12 +78,12 @@ impl Stage {
         Self::ALL.into_iter().find(|stage| stage.name() == name)
     }
 
-    /// Whether work of a stage is meant by this one: speculative decoding is decoding.
+    /// Whether a filter on this stage includes `other`: speculative decoding counts as decoding.
     pub fn covers(self, other: Stage) -> bool {
         self == other || self == Stage::Decode && matches!(other, Stage::Verify | Stage::Draft)
     }
 
-    /// By how many requests are in which phase.
+    /// The stage of a step with this many requests in each phase.
     pub fn of_requests(context: u64, generation: u64) -> Self {
         match (context > 0, generation > 0) {
             (true, true) => Stage::Mixed,

@@ -1,23 +1,23 @@
-//! Stage patterns of the user's own: names of annotations that tell a stage in this program.
+//! The user's own stage patterns: names of annotations that mark a stage in this program.
 
 use regex::Regex;
 
 use super::{Stage, StepName};
 
-/// Patterns that are tried before the built-in ones, in the order they were added.
+/// Patterns tried before the built-in ones, in the order they were added.
 #[derive(Clone, Debug, Default)]
 pub struct StagePatterns {
     patterns: Vec<(Stage, Regex)>,
 }
 
-/// A stage pattern that cannot be used.
+/// An invalid stage pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StagePatternError {
     /// There is no `=`.
     #[error("`{0}` is not a stage pattern: write NAME=REGEX, such as decode=^my_step")]
     NoEquals(String),
     /// No stage has that name.
-    #[error("`{0}` is not a stage; there are {1}")]
+    #[error("`{0}` is not a stage; choose one of {1}")]
     NoStage(String, String),
     /// The expression is wrong.
     #[error("`{0}` is not a regular expression: {1}")]
@@ -42,12 +42,12 @@ impl StagePatterns {
         Ok(())
     }
 
-    /// Whether there are none.
+    /// Whether there are no patterns.
     pub fn is_empty(&self) -> bool {
         self.patterns.is_empty()
     }
 
-    /// What a name says, when a pattern matches it.
+    /// What a name says, if a pattern matches it.
     pub(super) fn step<'a>(&self, name: &'a str) -> Option<StepName<'a>> {
         let (stage, _) = self.patterns.iter().find(|(_, pattern)| pattern.is_match(name))?;
         Some(StepName { stage: *stage, ..StepName::default() })
@@ -63,7 +63,7 @@ mod tests {
         let mut patterns = StagePatterns::default();
         for (text, message) in [
             ("decode", "write NAME=REGEX"),
-            ("sleep=^x", "`sleep` is not a stage; there are prefill, decode"),
+            ("sleep=^x", "`sleep` is not a stage; choose one of prefill, decode"),
             ("decode=(", "`(` is not a regular expression: unclosed group"),
         ] {
             let error = patterns.add(text).unwrap_err().to_string();

@@ -23,13 +23,13 @@ pub(crate) struct StageRules {
 pub struct StepName<'a> {
     /// The stage.
     pub stage: Stage,
-    /// Requests in their context phase.
+    /// Requests in the context phase.
     pub context_requests: Option<u64>,
-    /// Tokens of those.
+    /// Tokens of the requests in the context phase.
     pub context_tokens: Option<u64>,
-    /// Requests that generate.
+    /// Requests in the generation phase.
     pub generation_requests: Option<u64>,
-    /// Tokens of those.
+    /// Tokens of the requests in the generation phase.
     pub generation_tokens: Option<u64>,
     /// All requests.
     pub batch: Option<u64>,
@@ -43,13 +43,13 @@ pub struct StepName<'a> {
     pub capture_mode: Option<&'a str>,
     /// A step of a loop around the framework's own steps.
     pub is_loop_step: bool,
-    /// A plain word that a program's author may have written: counts where no framework marks its steps.
+    /// A plain word that the program's author may have written: counts only if no framework marks its steps.
     pub is_plain_word: bool,
 }
 
 struct Pattern {
     name: Regex,
-    /// What every name of this kind begins with: a cheap test before the expression.
+    /// Common prefix of all matching names: a cheap test before the expression.
     literal: String,
     stage: Option<Stage>,
     loop_step: bool,
@@ -113,7 +113,7 @@ pub(crate) struct Labels {
     pub depth: usize,
 }
 
-/// When a step at the beginning is no steady state.
+/// When a step at the beginning is warm-up.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WarmUp {
@@ -134,7 +134,7 @@ impl StageRules {
         &RULES
     }
 
-    /// What a name says, if it is one of a step.
+    /// What a name says, if it is the name of a step.
     pub fn step<'a>(&self, name: &'a str) -> Option<StepName<'a>> {
         let candidates = self.patterns.iter().filter(|p| name.starts_with(p.literal.as_str()));
         candidates.filter_map(|p| Some((p, p.name.captures(name)?))).next().map(|(p, groups)| p.read(&groups))
@@ -165,7 +165,7 @@ impl From<File> for StageRules {
     }
 }
 
-/// The plain letters an anchored expression begins with.
+/// The literal prefix of an anchored expression.
 fn literal_of(expression: &str) -> String {
     let text = expression.strip_prefix('^').unwrap_or(expression);
     let text = text.replace(r"\[", "[");

@@ -1,4 +1,4 @@
-//! What a database holds: groups of tables with one suffix each, found by name, with the columns they really have.
+//! The contents of a database: groups of tables with one suffix each, found by name, with actual columns.
 
 use formats::rocpd::table;
 use std::collections::BTreeMap;
@@ -15,15 +15,15 @@ pub(super) struct Group {
     pub guids: Vec<String>,
     /// By plain name: `rocpd_region` …
     pub tables: BTreeMap<String, Table>,
-    /// Highest ids of dispatches, regions and events: tells a copy from a different recording of one guid.
+    /// Highest ids of dispatches, regions and events: shows whether equal guids are copies.
     pub last_ids: [i64; 3],
     /// Whether its JSON is compressed.
     pub compressed: bool,
-    /// What is doubtful about its version.
+    /// The warning about its version, if any.
     pub doubt: Option<String>,
 }
 
-/// A group in the database of a name.
+/// A group in a named database.
 pub(super) struct InDatabase<'a> {
     pub database: &'a str,
     pub group: &'a Group,
@@ -44,7 +44,7 @@ impl Tables for InDatabase<'_> {
     }
 }
 
-/// A table as it is.
+/// A table as found.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     /// Its name with the suffix.
@@ -58,7 +58,7 @@ pub(super) fn known_tables() -> Vec<schema::TableDef> {
     schema::tables(SchemaVersion::NEWEST)
 }
 
-/// The groups of a database that is open as `database`.
+/// The groups of the database attached as `database`.
 pub(super) fn groups(connection: &Connection, database: &str) -> rusqlite::Result<Vec<Group>> {
     let sql = format!(
         "SELECT name FROM \"{database}\".sqlite_master WHERE type = 'table' AND name LIKE 'rocpd@_%' ESCAPE '@'"

@@ -1,4 +1,4 @@
-//! One database file: how it is opened so that nothing is ever written to it.
+//! One database file, opened so that nothing is ever written to it.
 
 use std::path::{Path, PathBuf};
 
@@ -13,13 +13,14 @@ use crate::error::Error;
 pub(super) struct File {
     pub path: PathBuf,
     pub uri: String,
-    /// Where it was copied to, because its journal must be played back first.
+    /// The copy that was made, if its journal must be played back first.
     pub copy: Option<tempfile::TempDir>,
 }
 
 impl File {
-    /// Finds out how a file can be read: as it is when nothing lies beside it, otherwise as a copy, in which SQLite may
-    /// play back the write-ahead log or the journal. Where the input lies, SQLite would leave a `-shm` file behind.
+    /// Decides how to read a file: directly if there are no files next to it, otherwise as a copy, in which
+    /// SQLite may play back the write-ahead log or the journal. Next to the input, SQLite would leave a
+    /// `-shm` file.
     pub fn find(path: &Path, health: &mut Health) -> Result<File, Error> {
         let companions = companions(path);
         let mut file = File { path: path.to_path_buf(), uri: uri(path, "mode=ro&immutable=1"), copy: None };
@@ -42,12 +43,12 @@ impl File {
         Ok(file)
     }
 
-    /// A connection of its own.
+    /// Opens a separate connection.
     pub fn open(&self) -> Result<Connection, Error> {
         open(&self.uri).map_err(|e| self.error(e))
     }
 
-    /// Attaches it to another connection and says what is in it.
+    /// Attaches it to another connection and returns its groups.
     pub fn attach(&self, connection: &Connection, name: &str) -> Result<Vec<Group>, Error> {
         let attached = connection.execute("ATTACH ?1 AS ?2", (&self.uri, name)).and_then(|_| {
             connection.execute_batch(&format!("PRAGMA {name}.mmap_size = {MAPPED_BYTES}"))?;
@@ -56,7 +57,7 @@ impl File {
         attached.map_err(|e| self.error(e))
     }
 
-    /// SQLite's reason in our words.
+    /// Translates SQLite's reason.
     pub fn error(&self, error: rusqlite::Error) -> Error {
         let path = self.path.clone();
         match error.sqlite_error_code() {
@@ -72,7 +73,7 @@ impl File {
     }
 }
 
-/// Databases are mapped whole: pages are then read without a copy.
+/// Databases are mapped completely: pages are then read without a copy.
 const MAPPED_BYTES: i64 = 1 << 40;
 
 /// Opens a database by its address.

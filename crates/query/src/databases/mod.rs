@@ -1,4 +1,4 @@
-//! rocpd databases, queried as they are: attached up to SQLite's limit, walked by virtual tables beyond it.
+//! rocpd databases, queried directly: attached up to SQLite's limit, walked by virtual tables beyond it.
 
 mod discover;
 mod file;
@@ -18,7 +18,7 @@ pub(crate) use unions::create_totals;
 use discover::Group;
 use file::File;
 
-/// SQLite was built for this many attached databases, its highest.
+/// SQLite was built for this many attached databases, its maximum.
 const MOST_ATTACHED: i32 = 125;
 
 /// SQLite joins at most 500 SELECTs into one; a merged file holds several groups.
@@ -30,7 +30,7 @@ pub(crate) struct Opened {
     pub copies: Vec<tempfile::TempDir>,
 }
 
-/// Makes the tables and views of all databases known to a connection, without the rows that `part` leaves out.
+/// Registers the tables and views of all databases with a connection, without the rows `part` leaves out.
 pub(crate) fn open(
     connection: &mut Connection,
     paths: Vec<PathBuf>,
@@ -84,7 +84,7 @@ fn set_up(paths: &[PathBuf], error: rusqlite::Error) -> Error {
     Error::Open { path, why: error.to_string() }
 }
 
-/// Keeps the first of every recording: its guid is its identity, not its path.
+/// Keeps only the first database of every recording: a recording is identified by its guid, not its path.
 fn drop_duplicates(files: &[File], databases: &mut [Vec<Group>], health: &mut Health) {
     let mut seen: Map<String, (usize, [i64; 3])> = Map::default();
     for (number, (file, groups)) in files.iter().zip(databases).enumerate() {

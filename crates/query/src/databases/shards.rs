@@ -1,8 +1,8 @@
 //! More databases than SQLite attaches: one virtual table per table and row view that walks the files.
 //!
-//! Each file is opened when a query gets to it, with its own tables and row views, and a few stay open. Comparisons
-//! go down into the file: a guid chooses the files, an id is a rowid look-up there. Equality of other columns, asked
-//! again and again by a join, is answered from an index of ids that is made on the way.
+//! Each file is opened when a query reaches it, with its own tables and row views, and a few stay open.
+//! Comparisons are passed to the file: a guid selects the files, an id is a rowid look-up. Equality of other
+//! columns, looked up repeatedly by a join, is answered from an index of ids that is built on the way.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ use crate::result::owned;
 /// Files that stay open for the next query.
 const OPEN_FILES: usize = 128;
 
-/// Look-ups of one kind in one file before an index is made for them.
+/// Look-ups of one kind in one file before an index is built for them.
 const LOOKUPS_BEFORE_INDEX: u32 = 3;
 
 /// Creates the virtual tables of many databases, and the totals over them.
@@ -102,7 +102,7 @@ struct Set {
     relations: Map<String, Vec<(String, String)>>,
     /// Open files that no cursor uses.
     open: Mutex<Vec<(usize, String, Connection)>>,
-    /// Grows with every file that is closed to make room.
+    /// Grows with every file closed to make room.
     closed: AtomicUsize,
     indexes: Mutex<Map<IndexName, Indexing>>,
 }
@@ -131,14 +131,14 @@ impl Set {
     fn put_back(&self, shard: usize, relation: &str, connection: Connection) {
         let mut open = lock(&self.open);
         if open.len() == OPEN_FILES {
-            // Queries walk the files in order, over and over: of all choices, closing the oldest is the worst.
+            // Queries walk the files in order, over and over, so closing the oldest would be worst.
             let any = self.closed.fetch_add(7_919, Ordering::Relaxed) % OPEN_FILES;
             open.swap_remove(any);
         }
         open.push((shard, relation.to_string(), connection));
     }
 
-    /// The index of some columns of a relation in a file, once it is worth having.
+    /// The index of some columns of a relation in a file, once it pays off.
     fn index(
         &self,
         relation: &str,
@@ -177,7 +177,7 @@ impl Set {
     }
 }
 
-/// One key of several columns; none when one of them is NULL.
+/// One key for several columns; `None` if one of them is NULL.
 fn whole_key(keys: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     keys.into_iter().try_fold(0, |whole, key| Some(plan::combine(whole, key?)))
 }
@@ -192,7 +192,7 @@ struct ShardTable {
     guid: Option<usize>,
 }
 
-// SAFETY: the struct is `repr(C)` and begins with SQLite's own.
+// SAFETY: the struct is `repr(C)` and begins with SQLite's base struct.
 unsafe impl<'vtab> VTab<'vtab> for ShardTable {
     type Aux = Arc<Set>;
     type Cursor = ShardCursor<'vtab>;
@@ -230,7 +230,7 @@ unsafe impl<'vtab> VTab<'vtab> for ShardTable {
         let (cost, rows) = match (is_equal(self.id), others) {
             (true, _) => (searched * 20.0, 1.0),
             (false, 0) => (searched * ROWS * 4.0, searched * ROWS),
-            // An index of the file serves it when it is asked for often.
+            // An index of the file answers it once it is used often.
             (false, n) => (searched * 200.0 / n as f64, searched * 5.0),
         };
         info.set_estimated_cost(cost);
@@ -300,7 +300,7 @@ impl ShardCursor<'_> {
         Ok(false)
     }
 
-    /// The comparisons to hand down to a file, and the ids to look up there when an index knows them.
+    /// The comparisons to pass to a file, and the ids to look up there if an index has them.
     fn what_to_ask(&self, shard: usize) -> Result<(Vec<usize>, Option<Vec<i64>>)> {
         let all: Vec<usize> = (0..self.plan.terms.len()).collect();
         let by_id = self.id.is_some_and(|id| self.plan.has(id, Compare::Equal));
@@ -358,7 +358,7 @@ impl Drop for ShardCursor<'_> {
     }
 }
 
-// SAFETY: the struct is `repr(C)` and begins with SQLite's own.
+// SAFETY: the struct is `repr(C)` and begins with SQLite's base struct.
 unsafe impl VTabCursor for ShardCursor<'_> {
     fn filter(&mut self, _: c_int, text: Option<&str>, arguments: &Filters<'_>) -> Result<()> {
         self.plan = Plan::decode(text.unwrap_or_default());
@@ -404,7 +404,7 @@ unsafe impl VTabCursor for ShardCursor<'_> {
     }
 }
 
-/// A statement that runs on a file's connection and owns it.
+/// A statement that runs on a file's connection and owns the connection.
 struct Running {
     shard: usize,
     sql: String,
@@ -416,7 +416,7 @@ struct Running {
 impl Running {
     fn start(shard: usize, connection: Connection, sql: String) -> Result<Running> {
         let connection = Box::into_raw(Box::new(connection));
-        // SAFETY: the connection stays where it is until `end` or `drop`, which free the statement first.
+        // SAFETY: the connection does not move until `end` or `drop`, which free the statement first.
         match unsafe { (*connection).prepare(&sql) } {
             Ok(statement) => {
                 let statement = Box::into_raw(Box::new(statement));
@@ -455,7 +455,7 @@ impl Running {
 
     fn end(mut self) -> (usize, Connection) {
         self.free_statement();
-        // SAFETY: the statement is gone, so the connection can be moved; `drop` sees that it was taken.
+        // SAFETY: the statement is gone, so the connection can be moved; `drop` checks for the null pointer.
         let connection =
             unsafe { Box::from_raw(std::mem::replace(&mut self.connection, std::ptr::null_mut())) };
         (self.shard, *connection)

@@ -1,8 +1,9 @@
 //! The plain tables and views of one or several attached databases, as TEMP views.
 //!
-//! Columns are selected by name, so databases of different schema revisions go together; a missing column is NULL, a
-//! missing table empty. All joins of a view match the guid, and a guid is in one group only: the view of several
-//! groups is the union of each group's own view, in which every join is a rowid look-up.
+//! Columns are selected by name, so databases with different schema revisions can be combined; a missing
+//! column is NULL, a missing table empty. All joins of a view match the guid, and a guid is in one group
+//! only: so the view of several groups is the union of each group's own view, in which every join is a rowid
+//! look-up.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +16,14 @@ use rusqlite::Connection;
 
 use super::discover::{Group, InDatabase, Table, known_tables};
 
-/// Totals that we compute faster than the views that a database carries.
+/// Totals that we compute faster than the views in a database.
 const FASTER: &[(&str, &str)] = &[
     ("top_kernels", include_str!("../views/top_kernels.sql")),
     ("busy", include_str!("../views/busy.sql")),
     ("top", include_str!("../views/top.sql")),
 ];
 
-/// Columns of every table: those of the newest schema first, then what else the databases have.
+/// Columns of every table: those of the newest schema first, then any others in the databases.
 pub(super) fn columns_of<'g>(groups: impl Iterator<Item = &'g Group>) -> BTreeMap<String, Vec<String>> {
     let mut columns: BTreeMap<String, Vec<String>> = known_tables()
         .into_iter()
@@ -49,7 +50,7 @@ fn has(columns: &BTreeMap<String, Vec<String>>, table: &str, column: &str) -> bo
     columns.get(table).is_some_and(|columns| columns.iter().any(|own| own.eq_ignore_ascii_case(column)))
 }
 
-/// Creates the tables and row views of groups, each in the database of that name.
+/// Creates the tables and row views of groups, each with the name of its database.
 pub(super) fn create(
     connection: &Connection,
     groups: &[(String, &Group)],
@@ -63,7 +64,7 @@ pub(super) fn create(
     create_some(connection, groups, &columns_of(groups.iter().map(|(_, group)| *group)), part, &|_| true)
 }
 
-/// What tells the recordings of one session apart.
+/// Suffix that distinguishes the recordings of one session.
 fn label(number: usize) -> String {
     format!("@{number}")
 }
@@ -72,7 +73,7 @@ fn table_of_part<'t>(plain: &'t str, table: &'t Table) -> PartTable<'t> {
     PartTable { plain, name: &table.name, columns: &table.columns }
 }
 
-/// Creates one table or row view and what it reads, with columns that other databases decide on too.
+/// Creates one table or row view and everything it reads, with the columns of all databases.
 pub(super) fn create_one(
     connection: &Connection,
     groups: &[(String, &Group)],
@@ -80,7 +81,7 @@ pub(super) fn create_one(
     relation: &str,
 ) -> rusqlite::Result<()> {
     let mut wanted = vec![relation.to_string()];
-    // A view only reads those before it.
+    // A view reads only those before it.
     for view in views::known().iter().rev() {
         if !wanted.iter().any(|name| name == view.name) {
             continue;
@@ -145,7 +146,7 @@ pub(crate) fn create_totals(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(&sql)
 }
 
-/// One view per table of a group, with all columns there are and without the rows that are left out.
+/// One view per table of a group, with all available columns and without the rows that are left out.
 fn tables(
     sql: &mut String,
     columns: &BTreeMap<&str, &[String]>,
@@ -155,7 +156,7 @@ fn tables(
 ) {
     for (&plain, &columns) in columns {
         let shown = InDatabase { database, group };
-        // Categories are rows of another table under a name of their own.
+        // Categories are rows of another table, under another name.
         let (stored, names) = match plain {
             versions::CATEGORIES => versions::categories(&shown),
             _ => (plain, ""),
@@ -197,12 +198,12 @@ fn rows(sql: &mut String, row_views: &[&View], columns: &BTreeMap<String, Vec<St
     }
 }
 
-/// A view's text with every table and view that it reads replaced by that of one group.
+/// A view's text in which every table and view is replaced by one group's.
 fn of_part(select: &str, part: &str) -> String {
     relations_of(select, &mut |name| Some(quoted(&format!("{name}{part}"))))
 }
 
-/// Asks about every table and view that a text reads, and puts the answers in their places.
+/// Calls `replace` for every table and view that a text reads, and inserts the results.
 fn relations_of(select: &str, replace: &mut dyn FnMut(&str) -> Option<String>) -> String {
     let is_name = |word: &str| word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let mut text = String::with_capacity(select.len() + 256);

@@ -1,4 +1,4 @@
-//! The views of single rows, straight over the trace's columns.
+//! The row views, directly over the trace's columns.
 
 use formats::rocpd::view;
 use trace::{AgentId, RowRef, StrId, Table};
@@ -26,7 +26,7 @@ fn own_symbol(m: &Model, kernel: usize) -> Option<&trace::KernelSymbol> {
     symbol(m, kernel).own.map(|own| &m.trace.symbols[own])
 }
 
-/// Correlation id, absent when zero.
+/// Correlation id; NULL if zero.
 fn stack(correlation: i64) -> Cell<'static> {
     Some(correlation).filter(|c| *c != 0).into()
 }

@@ -1,4 +1,4 @@
-//! How a virtual table is declared: name, columns with their types and where each value comes from.
+//! Declares a virtual table: name, columns with their types, and the source of each value.
 
 use rusqlite::types::ValueRef;
 
@@ -14,7 +14,7 @@ pub(super) enum Cell<'m> {
 }
 
 impl Cell<'_> {
-    /// As SQLite sees it.
+    /// The value in SQLite's form.
     pub fn as_value(&self) -> ValueRef<'_> {
         match self {
             Cell::Null => ValueRef::Null,
@@ -62,7 +62,7 @@ impl<'m> From<Option<&'m str>> for Cell<'m> {
     }
 }
 
-/// A column: name, declared type, and the value of a row.
+/// A column: name, declared type, and the value for a row.
 pub(super) struct ColumnDef {
     pub name: &'static str,
     pub declared: &'static str,
@@ -78,14 +78,14 @@ pub(super) struct TableDef {
     pub columns: &'static [ColumnDef],
     /// How many rows it has.
     pub rows: fn(&Model) -> usize,
-    /// Whether `id` is the row number from 1 on.
+    /// Whether `id` is the row number, starting at 1.
     pub numbered: bool,
     /// Name of the column that rows are sorted by, and its values.
     pub time: Option<(&'static str, Times)>,
 }
 
 impl TableDef {
-    /// The place of a column.
+    /// The index of a column.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|c| c.name == name)
     }
@@ -113,7 +113,7 @@ macro_rules! tables {
 }
 pub(super) use tables;
 
-/// Row number from 1 on.
+/// Row number, starting at 1.
 pub(super) fn number(row: usize) -> Cell<'static> {
     Cell::Int(row as i64 + 1)
 }

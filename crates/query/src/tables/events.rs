@@ -74,7 +74,7 @@ impl Event {
         id.map(|id| m.string_id(id))
     }
 
-    /// Correlation id; a row that belongs to no call has none, so that a join finds no stranger.
+    /// Correlation id; a row without a call has none, so a join does not match unrelated rows.
     pub fn stack(&self) -> Option<i64> {
         Some(self.stack).filter(|stack| *stack != 0)
     }
@@ -88,7 +88,7 @@ impl Event {
     }
 }
 
-/// The JSON that markers and samples carry: the user's text.
+/// The JSON of markers and samples: the user's text.
 pub(super) fn extdata<'m>(m: &'m Model, owner: RowRef) -> Cell<'m> {
     let message = match owner.get() {
         Some((Table::Regions, i)) => {
@@ -119,32 +119,32 @@ fn event_id(m: &Model, owner: RowRef) -> Option<i64> {
 }
 
 /// A counter value: of a dispatch, or of a sample.
-enum Counted {
+enum CounterSource {
     Counter(usize),
     Sample(usize, usize),
 }
 
-fn counted(m: &Model, row: usize) -> Counted {
+fn counted(m: &Model, row: usize) -> CounterSource {
     match row.checked_sub(m.trace.counters.len()) {
-        None => Counted::Counter(row),
-        Some(i) => Counted::Sample(m.valued[i].0 as usize, m.valued[i].1 as usize),
+        None => CounterSource::Counter(row),
+        Some(i) => CounterSource::Sample(m.valued[i].0 as usize, m.valued[i].1 as usize),
     }
 }
 
 fn counted_event(m: &Model, row: usize) -> Option<i64> {
     match counted(m, row) {
-        Counted::Counter(i) => event_id(m, m.trace.counters.kernel[i]),
-        Counted::Sample(i, _) => Some(m.event(Table::Samples, i)),
+        CounterSource::Counter(i) => event_id(m, m.trace.counters.kernel[i]),
+        CounterSource::Sample(i, _) => Some(m.event(Table::Samples, i)),
     }
 }
 
 fn counted_guid(m: &Model, row: usize) -> &str {
     let process = match counted(m, row) {
-        Counted::Counter(i) => {
+        CounterSource::Counter(i) => {
             let kernel = m.trace.counters.kernel[i].row_of(Table::Kernels);
             kernel.map_or(ProcessId::NONE, |k| m.trace.kernels.process[k])
         }
-        Counted::Sample(i, _) => m.trace.samples.process[i],
+        CounterSource::Sample(i, _) => m.trace.samples.process[i],
     };
     m.guid(process)
 }
@@ -182,12 +182,12 @@ pub(super) static TABLES: &[TableDef] = tables! {
         "guid" TEXT = |m, i| counted_guid(m, i).into();
         "event_id" INTEGER = |m, i| counted_event(m, i).into();
         "pmc_id" INTEGER = |m, i| match counted(m, i) {
-            Counted::Counter(i) => m.trace.counters.counter[i].get().map(|kind| kind as i64 + 1).into(),
-            Counted::Sample(_, pmc) => number(pmc),
+            CounterSource::Counter(i) => m.trace.counters.counter[i].get().map(|kind| kind as i64 + 1).into(),
+            CounterSource::Sample(_, pmc) => number(pmc),
         };
         "value" REAL = |m, i| match counted(m, i) {
-            Counted::Counter(i) => m.trace.counters.value[i].into(),
-            Counted::Sample(i, _) => m.trace.samples.value[i].into(),
+            CounterSource::Counter(i) => m.trace.counters.value[i].into(),
+            CounterSource::Sample(i, _) => m.trace.samples.value[i].into(),
         };
         "sample_id" INTEGER = |_, _| Cell::Null;
         "xcc" INTEGER = |m, i| counter(m, i).and_then(|i| m.trace.counters.xcc[i].get()).into();

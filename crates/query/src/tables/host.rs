@@ -48,7 +48,7 @@ pub(super) static TABLES: &[TableDef] = tables! {
         "event_id" INTEGER = |m, i| m.event(Table::Syncs, i).into();
         "extdata" JSONB = |_, _| EMPTY;
     }
-    // No reader knows the launches of graphs as rows of their own.
+    // No reader stores graph launches as separate rows.
     table::GRAPH_LAUNCH, numbered true, rows |_| 0, {
         "id" INTEGER = |_, _| Cell::Null;
         "guid" TEXT = |_, _| Cell::Null;

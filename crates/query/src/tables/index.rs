@@ -12,7 +12,7 @@ use crate::plan;
 /// (key, row), sorted: rows of one key are in the table's order.
 pub(super) type Entries = Arc<Vec<(u64, u32)>>;
 
-/// Look-ups of one kind before an index is made; each of them costs one pass over the table.
+/// Look-ups of one kind before an index is built; each of them costs one pass over the table.
 const LOOKUPS_BEFORE_INDEX: u32 = 3;
 
 enum Indexing {
@@ -25,7 +25,7 @@ enum Indexing {
 pub(super) struct Indexes(Mutex<Map<(&'static str, Vec<usize>), Indexing>>);
 
 impl Indexes {
-    /// The rows of a table whose `columns` have the key `key`, and where they stand among the entries.
+    /// The rows of a table whose `columns` have the key `key`, and their range among the entries.
     pub fn find(
         &self,
         model: &Model,

@@ -1,4 +1,4 @@
-//! Memory and collectives: what rocpd has no table for.
+//! Memory and collectives, which have no table in rocpd.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ const EVENTS: &str = "memory_events";
 const SEGMENTS: &str = "memory_segments";
 const COLLECTIVES: &str = "collectives";
 
-/// The blocks of all devices, one after the other.
+/// The blocks of all devices, one after another.
 #[derive(Default)]
 pub(super) struct Blocks {
     history: MemoryHistory,
@@ -56,7 +56,7 @@ fn known(text: &str) -> Cell<'_> {
     Some(text).filter(|text| !text.is_empty()).into()
 }
 
-/// A stack, innermost first, a line for each frame.
+/// A stack, innermost first, one line per frame.
 fn stack(m: &Model, stack: StackId) -> Cell<'static> {
     if !stack.is_some() {
         return Cell::Null;

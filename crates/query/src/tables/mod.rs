@@ -1,7 +1,7 @@
 //! A trace as rocpd's tables and views: virtual tables declared as data.
 //!
-//! Tables and the views of single rows are virtual tables straight over the trace's columns, so that no view is a
-//! join of virtual tables; the few that describe the run, and the totals, are rocpd's own views over them.
+//! Tables and row views are virtual tables directly over the trace's columns, so that no view is a join of
+//! virtual tables; the few that describe the run, and the totals, are rocpd's own views over them.
 
 mod composed;
 mod definition;
@@ -23,7 +23,7 @@ use trace::Trace;
 
 use definition::TableDef;
 use model::Model;
-use virtual_table::{Shared, TraceTable};
+use virtual_table::{SharedModel, TraceTable};
 
 const MODULE: &Module<'static, TraceTable> = &Module::read_only_module();
 
@@ -34,9 +34,9 @@ fn definitions() -> impl Iterator<Item = &'static TableDef> {
         .flatten()
 }
 
-/// Makes the tables and views of a trace known to a connection.
+/// Registers the tables and views of a trace with a connection.
 pub(crate) fn create(connection: &mut Connection, trace: Trace) -> rusqlite::Result<()> {
-    let shared = Arc::new(Shared::new(Model::new(trace)));
+    let shared = Arc::new(SharedModel::new(Model::new(trace)));
     connection.create_module(c"rocm_trace", MODULE, Some(shared))?;
     let mut sql = String::from("BEGIN;");
     for table in definitions() {
@@ -55,16 +55,16 @@ pub(crate) fn create(connection: &mut Connection, trace: Trace) -> rusqlite::Res
     crate::databases::create_totals(connection)
 }
 
-/// Makes the tables that rocpd does not have known beside rocpd databases. Their trace is read when a statement first looks at
-/// them.
+/// Registers the tables that rocpd does not have next to rocpd databases. Their trace is read when a
+/// statement first uses them.
 pub(crate) fn create_made(
     connection: &mut Connection,
     read: impl Fn() -> Result<Trace, String> + Send + Sync + 'static,
 ) -> rusqlite::Result<()> {
-    let shared = Shared::later(Box::new(move || Ok(Model::new(read()?).beside_databases())));
+    let shared = SharedModel::later(Box::new(move || Ok(Model::new(read()?).beside_databases())));
     connection.create_module(c"rocm_trace", MODULE, Some(Arc::new(shared)))?;
     for table in memory::TABLES {
-        // A table of the files' own comes first.
+        // If the files have such a table, it comes first.
         let sql = format!("CREATE VIRTUAL TABLE IF NOT EXISTS temp.\"{}\" USING rocm_trace", table.name);
         connection.execute_batch(&sql)?;
     }

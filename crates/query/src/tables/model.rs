@@ -1,4 +1,4 @@
-//! A trace with the numbers that rocpd's tables refer to each other by.
+//! A trace, with the numbers that rocpd's tables use to refer to each other.
 
 use std::sync::OnceLock;
 
@@ -9,7 +9,7 @@ use trace::{
 
 use super::memory::Blocks;
 
-/// Tables whose rows have an event each, in the order of event numbers.
+/// Tables whose rows each have an event, in the order of event numbers.
 const EVENT_TABLES: [Table; 6] = [
     Table::Kernels,
     Table::MemoryCopies,
@@ -19,14 +19,14 @@ const EVENT_TABLES: [Table; 6] = [
     Table::Syncs,
 ];
 
-/// Categories of rows for which the trace has none.
+/// Categories for rows without one in the trace.
 pub(super) const KERNEL: &str = "KERNEL_DISPATCH";
 pub(super) const COPY: &str = "MEMORY_COPY";
 pub(super) const ALLOCATION: &str = "MEMORY_ALLOCATION";
 pub(super) const SCRATCH: &str = "SCRATCH_MEMORY";
 pub(super) const SYNC: &str = "HIP_EVENT";
 
-/// A kernel symbol: the trace's own, or one made for kernels without.
+/// A kernel symbol: the trace's own, or one created for kernels without.
 pub(super) struct Symbol {
     pub process: usize,
     pub id: i64,
@@ -52,10 +52,10 @@ pub(super) struct Pmc {
     pub own: Option<usize>,
 }
 
-/// The trace, and what its tables need besides.
+/// The trace, and extra data for its tables.
 pub(super) struct Model {
     pub trace: Trace,
-    /// Whether kernels are those of databases, which have ids of their own.
+    /// Whether kernels come from databases, which have their own ids.
     pub beside_databases: bool,
     /// Recordings by number.
     pub guids: Vec<String>,
@@ -91,7 +91,7 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// The same beside databases.
+    /// Marks the model as used next to databases.
     pub fn beside_databases(self) -> Model {
         Model { beside_databases: true, ..self }
     }
@@ -159,7 +159,7 @@ impl Model {
         }
     }
 
-    /// Which memory was held when, replayed at the first question.
+    /// Which memory was held when, computed on first use.
     pub fn memory(&self) -> &Blocks {
         self.memory.get_or_init(|| Blocks::of(&self.trace))
     }
@@ -169,7 +169,7 @@ impl Model {
         self.trace.strings.get(id)
     }
 
-    /// The text of a string, absent when empty.
+    /// The text of a string; `None` if empty.
     pub fn known(&self, id: StrId) -> Option<&str> {
         (!id.is_empty()).then(|| self.text(id))
     }
@@ -179,7 +179,7 @@ impl Model {
         i64::from(id.0) + 1
     }
 
-    /// The number of a process; rows that name none belong to the last.
+    /// The number of a process; rows that do not name one belong to the last.
     pub fn process(&self, process: ProcessId) -> usize {
         process.get().unwrap_or(self.trace.processes.len() - 1)
     }
@@ -263,12 +263,12 @@ impl Model {
         EVENT_TABLES.get(place).map_or(RowRef::NONE, |t| RowRef::new(*t, event - self.first_event[place]))
     }
 
-    /// How many events there are.
+    /// Number of events.
     pub fn events(&self) -> usize {
         self.first_event[EVENT_TABLES.len()]
     }
 
-    /// Parent of a region as a correlation id. Python frames name their parents by frame number, which is none.
+    /// Parent of a region as a correlation id; `None` for Python frames, whose parents are frame numbers.
     pub fn parent(&self, region: usize) -> Option<i64> {
         let regions = &self.trace.regions;
         let is_frame = self.frames.is_some_and(|frames| regions.category[region] == frames);
@@ -317,7 +317,7 @@ impl Model {
         })
     }
 
-    /// The graph that replayed a row; 1 for one without a number, 0 for work that was launched directly.
+    /// The graph that replayed a row; 1 if it has no number, 0 for work that was launched directly.
     pub fn graph(&self, row: RowRef, graph: Graph) -> Option<i64> {
         if let Some(node) = self.trace.graph_nodes.of(row) {
             return Some(node.exec);
@@ -335,7 +335,7 @@ impl Model {
     }
 }
 
-/// Ids of one kind: the wish of each item where it is free in its recording, else one above all so far.
+/// Ids of one kind: each item's own id if it is free in its recording, else one above all so far.
 #[derive(Default)]
 struct Numbers {
     taken: Map<(u32, i64), ()>,
@@ -381,7 +381,7 @@ fn needs_a_process(trace: &Trace) -> bool {
     trace.processes.is_empty() || columns.iter().any(|column| column.iter().any(|p| !p.is_some()))
 }
 
-/// Recordings and the one of each process. Without a guid nothing says that two processes share ids.
+/// Recordings, and the recording of each process. Without a guid nothing shows that two processes share ids.
 fn recordings(trace: &Trace) -> (Vec<String>, Vec<u32>) {
     let mut guids = Vec::new();
     let mut known: Map<StrId, u32> = Map::default();
@@ -406,7 +406,7 @@ fn recordings(trace: &Trace) -> (Vec<String>, Vec<u32>) {
     (guids, group_of)
 }
 
-/// Node number of each process, and a process for each (recording, node). 0 is a node of which nothing is known.
+/// Node number of each process, and a process for each (recording, node). 0 is an unknown node.
 fn nodes(trace: &Trace, group_of: &[u32]) -> (Vec<i64>, Vec<usize>) {
     let mut hosts: Map<(StrId, StrId), i64> = Map::default();
     let nid: Vec<i64> = trace
@@ -425,7 +425,7 @@ fn nodes(trace: &Trace, group_of: &[u32]) -> (Vec<i64>, Vec<usize>) {
     (nid, nodes)
 }
 
-/// Places of the first item of each key; items without a key are passed over.
+/// Indexes of the first item of each key; items without a key are skipped.
 fn first_of_each<K: std::hash::Hash + Eq>(keys: impl Iterator<Item = Option<K>>) -> Vec<usize> {
     let mut seen: Map<K, ()> = Map::default();
     keys.enumerate()

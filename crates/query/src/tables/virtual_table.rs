@@ -1,7 +1,7 @@
 //! The one virtual table module behind all tables of a trace.
 //!
-//! An id is a row, a time range a binary search, rows come sorted by start, and equality of any other columns is
-//! answered from an index that is made when it is asked for repeatedly: no join is a nested loop.
+//! An id is a row number, a time range a binary search, rows are sorted by start, and equality of any other
+//! columns is answered from an index that is built if it is needed repeatedly: no join is a nested loop.
 
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_int};
@@ -26,22 +26,22 @@ use crate::result::owned;
 pub(super) type ReadTrace = Box<dyn Fn() -> std::result::Result<Model, String> + Send + Sync>;
 
 /// What all tables of a session share.
-pub(super) struct Shared {
+pub(super) struct SharedModel {
     model: OnceLock<std::result::Result<Model, String>>,
     read: ReadTrace,
     indexes: Indexes,
 }
 
-impl Shared {
-    /// Over a trace that was read.
-    pub fn new(model: Model) -> Shared {
+impl SharedModel {
+    /// For a trace that was read.
+    pub fn new(model: Model) -> SharedModel {
         let read: ReadTrace = Box::new(|| Err("the trace was not read".into()));
-        Shared { model: OnceLock::from(Ok(model)), read, indexes: Indexes::default() }
+        SharedModel { model: OnceLock::from(Ok(model)), read, indexes: Indexes::default() }
     }
 
-    /// Over a trace that is read when a statement first looks at its rows.
-    pub fn later(read: ReadTrace) -> Shared {
-        Shared { model: OnceLock::new(), read, indexes: Indexes::default() }
+    /// For a trace that is read when a statement first uses its rows.
+    pub fn later(read: ReadTrace) -> SharedModel {
+        SharedModel { model: OnceLock::new(), read, indexes: Indexes::default() }
     }
 
     fn model(&self) -> Result<&Model> {
@@ -50,10 +50,10 @@ impl Shared {
     }
 }
 
-/// Rows of a table that is not read yet, for SQLite's choice of a plan.
+/// Assumed rows of an unread table, for SQLite's query planner.
 const UNREAD_ROWS: usize = 100_000;
 
-/// Columns that tell rows apart nearly alone.
+/// Columns that are almost unique.
 const NARROW: &[&str] =
     &["id", "stack_id", "event_id", "dispatch_id", "start", "end", "timestamp", "address"];
 
@@ -61,13 +61,13 @@ const NARROW: &[&str] =
 #[repr(C)]
 pub(super) struct TraceTable {
     base: sqlite3_vtab,
-    shared: Arc<Shared>,
+    shared: Arc<SharedModel>,
     table: &'static TableDef,
 }
 
-// SAFETY: the struct is `repr(C)` and begins with SQLite's own.
+// SAFETY: the struct is `repr(C)` and begins with SQLite's base struct.
 unsafe impl<'vtab> VTab<'vtab> for TraceTable {
-    type Aux = Arc<Shared>;
+    type Aux = Arc<SharedModel>;
     type Cursor = TraceCursor<'vtab>;
 
     fn connect(
@@ -128,7 +128,7 @@ unsafe impl<'vtab> VTab<'vtab> for TraceTable {
 }
 
 impl TraceTable {
-    /// Tells SQLite when rows come in the order it wants; whether that is backwards.
+    /// Tells SQLite if rows already come in the requested order; returns whether that is backwards.
     fn follows_order(&self, info: &mut IndexInfo, time: usize) -> bool {
         let end = self.table.column("end");
         let terms: Vec<(Option<usize>, bool)> =
@@ -170,7 +170,7 @@ impl Rows {
 #[repr(C)]
 pub(super) struct TraceCursor<'vtab> {
     base: sqlite3_vtab_cursor,
-    shared: Arc<Shared>,
+    shared: Arc<SharedModel>,
     table: &'static TableDef,
     rows: Rows,
     descending: bool,
@@ -212,7 +212,7 @@ impl TraceCursor<'_> {
                 }
                 Value::Real(bound) => bound.ceil() as i128,
                 Value::Null => return Rows::Range(0..0),
-                // Text compares above every number, after its affinity; SQLite sorts that out.
+                // Text sorts above every number, subject to its affinity; SQLite handles that.
                 _ => continue,
             };
             match term.compare {
@@ -232,13 +232,13 @@ fn whole(value: &Value) -> Option<i64> {
     match value {
         Value::Integer(value) => Some(*value),
         Value::Real(value) if value.fract() == 0.0 && value.abs() < 9.0e15 => Some(*value as i64),
-        // Equal to no id.
+        // No id equals it.
         Value::Null => Some(0),
         _ => None,
     }
 }
 
-// SAFETY: the struct is `repr(C)` and begins with SQLite's own.
+// SAFETY: the struct is `repr(C)` and begins with SQLite's base struct.
 unsafe impl VTabCursor for TraceCursor<'_> {
     fn filter(&mut self, _: c_int, text: Option<&str>, arguments: &Filters<'_>) -> Result<()> {
         let plan = Plan::decode(text.unwrap_or_default());

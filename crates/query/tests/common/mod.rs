@@ -13,7 +13,7 @@ use trace::{
 pub const KERNELS: usize = 12;
 pub const REGIONS: usize = 16;
 
-/// One recording: pid and tid are the same in all, guid, node and times are not.
+/// One recording: all have the same pid and tid, but different guids, nodes and times.
 pub fn recording(guid: &str, node: i64, offset: i64) -> Trace {
     let mut t = Trace::default();
     let source = t.add_source(Source::named(guid, "test"));

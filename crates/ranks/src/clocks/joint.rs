@@ -1,9 +1,9 @@
 //! The lines of all clocks at once: least squares over all meetings, by conjugate gradients.
 //!
-//! Each meeting has an unknown moment. Taking the mean of its members off removes it, and what is left are two unknowns for each
-//! member: corrections of its offset and its drift. Members that only few meetings join are placed by those few, however often
-//! they meet others. Points far from their line count less with each round. Errors come from solving again with noise of the same
-//! size.
+//! Each meeting has an unknown moment. Subtracting the mean of its members removes it, which leaves two
+//! unknowns for each member: corrections of its offset and its drift. Members that only few meetings join are
+//! placed by those few, however often they meet others. Points far from their line count less with each
+//! round. Errors come from solving again with noise of the same size.
 
 use stats::random::Random;
 use stats::robust::{middle, sorted};
@@ -15,7 +15,7 @@ pub(super) struct Point {
     /// Common time, from -1 at the first to 1 at the last meeting.
     pub x: f64,
     pub y: f64,
-    /// What it counts.
+    /// Its weight.
     pub weight: f64,
 }
 
@@ -30,9 +30,9 @@ pub(super) struct System {
 /// Corrections of one member, and how sure they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Correction {
-    /// Of the offset in the middle.
+    /// Correction of the offset in the middle.
     pub offset: f64,
-    /// Of the drift, over half the run.
+    /// Correction of the drift, over half the run.
     pub drift: f64,
     /// Standard error at the start of the run, against the reference.
     pub error: f64,
@@ -60,7 +60,7 @@ pub(super) fn solve(system: &System, count: usize, reference: usize, fixed: &[bo
         solved = gradients(system, &weights, &given, count, fixed);
         residuals = system.residuals(&weights, &given, &solved);
         let far: Vec<f64> = residuals.iter().map(|residual| residual.abs()).collect();
-        // The first lines may be far off, so that the first rounds are generous.
+        // The first lines may be far off, so the first round is generous.
         let generous = if round == 0 { 3.0 } else { 1.0 };
         let spread = (generous * MAD_SCALE * middle(&sorted(&far))).max(SMALLEST_SPREAD_NS);
         for ((weight, point), residual) in weights.iter_mut().zip(&system.points).zip(&residuals) {
@@ -83,12 +83,12 @@ pub(super) fn solve(system: &System, count: usize, reference: usize, fixed: &[bo
     corrections
 }
 
-/// Steps of the search; large systems are joined by groups of all ranks, so that fewer are enough.
+/// Most conjugate-gradient iterations; large systems are joined by groups of all ranks, so fewer are enough.
 fn most_iterations(points: usize) -> usize {
     if points < 200_000 { 300 } else { 40 }
 }
 
-/// How many runs with other noise tell the errors.
+/// How many solves with different noise the errors are estimated from.
 fn runs(points: usize) -> usize {
     match points {
         0..200_000 => 24,
@@ -119,7 +119,7 @@ fn errors(
             sum[1] += (own[1] - solved[reference][1]).powi(2);
         }
     }
-    // Few runs tell little of one member, and enough of all together.
+    // A few runs say little about one member, but enough about all together.
     let pooled = |which: usize| sums.iter().map(|sum| sum[which]).sum::<f64>() / count.max(1) as f64;
     let pooled = [pooled(0), pooled(1)];
     for (correction, sum) in corrections.iter_mut().zip(&sums) {
@@ -157,7 +157,7 @@ impl System {
         })
     }
 
-    /// Takes the moment of each meeting off.
+    /// Subtracts the moment of each meeting.
     fn centre(&self, weights: &[f64], values: &mut [f64]) {
         for range in self.meetings() {
             let (own, weights) = (&mut values[range.clone()], &weights[range]);

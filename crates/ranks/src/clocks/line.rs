@@ -4,13 +4,13 @@ use stats::robust::{median, middle, sorted};
 
 use super::joint::Correction;
 
-/// Errors are so many standard errors: with thousands of ranks, none should be outside by chance.
+/// Errors are this many standard errors: with thousands of ranks, none should be outside by chance.
 const STANDARD_ERRORS: f64 = 5.0;
 /// Timestamps are not finer than this.
 const RESOLUTION_NS: f64 = 100.0;
 /// A drift that was not measured may be this large.
 const UNKNOWN_DRIFT: f64 = 50e-6;
-/// Below this many points a drift is not told from noise.
+/// Below this many points a drift cannot be told from noise.
 pub(super) const FEWEST_FOR_DRIFT: usize = 8;
 /// Points further from the line than this many spreads do not count (Tukey's biweight).
 const BIWEIGHT: f64 = 4.685;
@@ -85,8 +85,8 @@ impl Line {
         }
     }
 
-    /// Takes what all members together say of this clock, and puts the offset at the start of the run, which is `half` before its
-    /// `middle`.
+    /// Applies the correction from all members together, and moves the offset to the start of the run, which
+    /// is `half` before its `middle`.
     pub(super) fn correct(&mut self, middle: f64, half: f64, correction: &Correction) {
         let start = middle - half;
         let drift = self.drift + correction.drift / half * (1.0 + self.drift);

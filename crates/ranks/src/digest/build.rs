@@ -41,7 +41,7 @@ pub fn of_trace(trace: &Trace, classifier: &Classifier, modified_ns: i64) -> Vec
     let stages = Stages::of(trace, None);
     let facts = GroupFacts::of(trace);
     let source = Source::of(trace, modified_ns, &accounts.gpus);
-    let mut shared = Shared::of(trace);
+    let mut shared = NameBuffers::of(trace);
     let mut digests: Vec<Digest> = accounts
         .gpus
         .iter()
@@ -71,13 +71,13 @@ pub fn of_trace(trace: &Trace, classifier: &Classifier, modified_ns: i64) -> Vec
 }
 
 /// What is made once for all GPUs, as there may be very many.
-struct Shared {
+struct NameBuffers {
     op_names: Map<i64, StrId>,
     /// Room for [`Names`] of kernels and of ops.
     places: [Vec<u32>; 2],
 }
 
-impl Shared {
+impl NameBuffers {
     fn of(trace: &Trace) -> Self {
         let places = || vec![NONE; trace.strings.len()];
         Self { op_names: op_names(trace), places: [places(), places()] }
@@ -89,13 +89,13 @@ fn of_gpu(
     classes: &Classes,
     stages: &Stages,
     facts: &GroupFacts,
-    shared: &mut Shared,
+    shared: &mut NameBuffers,
     gpu: &GpuAccount,
 ) -> Digest {
     let steps = StepNumbers::met(stages, gpu);
     let mut digest = Digest::default();
     let mut sweep = Sweep::new(steps.count);
-    let Shared { op_names, places: [of_kernels, of_ops] } = shared;
+    let NameBuffers { op_names, places: [of_kernels, of_ops] } = shared;
     let (mut kernels, mut ops) = (Names::new(of_kernels), Names::new(of_ops));
     for row in &gpu.rows {
         let step = steps.place(stages, row.row);
@@ -145,7 +145,7 @@ fn of_gpu(
     digest
 }
 
-/// Times in order and without overlaps, and how much lies before each.
+/// Times in order and without overlaps, and the total before each.
 #[derive(Default)]
 pub(super) struct Union {
     pub spans: Vec<(Ns, Ns)>,
@@ -153,7 +153,7 @@ pub(super) struct Union {
 }
 
 impl Union {
-    /// Adds a time that starts no earlier than those before; gives how much of it is new.
+    /// Adds a time that starts no earlier than those before; returns how much of it is new.
     fn add(&mut self, start: Ns, end: Ns) -> Ns {
         match self.spans.last_mut() {
             Some(last) if start <= last.1 => {
@@ -170,12 +170,12 @@ impl Union {
         }
     }
 
-    /// All of it.
+    /// Total time.
     pub fn total(&self) -> Ns {
         self.spans.last().map_or(0, |last| self.until(last.1))
     }
 
-    /// How much lies before a moment.
+    /// Total time before a moment.
     pub fn until(&self, at: Ns) -> Ns {
         match self.spans.partition_point(|span| span.0 < at).checked_sub(1) {
             Some(place) => self.before[place] + at.min(self.spans[place].1) - self.spans[place].0,
@@ -183,7 +183,7 @@ impl Union {
         }
     }
 
-    /// How much lies between two moments.
+    /// Total time between two moments.
     pub fn within(&self, from: Ns, to: Ns) -> Ns {
         self.until(to) - self.until(from)
     }
@@ -195,7 +195,7 @@ impl Union {
     }
 }
 
-/// What is counted while rows go by in time order.
+/// Counts taken while rows go by in time order.
 struct Sweep {
     steps: Vec<Step>,
     compute: Union,
@@ -261,7 +261,7 @@ impl StepNumbers {
     }
 }
 
-/// Statistics by name of a trace.
+/// Statistics of a trace by name.
 struct Names<'p> {
     /// By string; all `NONE` before and after.
     places: &'p mut [u32],

@@ -24,7 +24,7 @@ impl Writer {
         self.number(((value << 1) ^ (value >> 63)) as u64);
     }
 
-    /// Zero stands for none.
+    /// Zero stands for `None`.
     pub fn optional(&mut self, value: Option<i64>) {
         match value {
             None => self.number(0),

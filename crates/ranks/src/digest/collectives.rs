@@ -1,4 +1,4 @@
-//! The collectives of a GPU: what the trace says of them, and how much computation runs before, beside and after them.
+//! The collectives of a GPU: what the trace says, and how much is computed before, during and after.
 
 use std::collections::BTreeMap;
 
@@ -18,14 +18,14 @@ const TARGET_RANK: &str = "Dst Rank";
 const SEQUENCE: &str = "seq_num";
 const SPLITS: &str = "In split size";
 
-/// Arguments of torch's collectives that tell more than the trace's own table.
+/// Arguments of torch's collectives that the trace's own table does not have.
 pub(super) const ARGUMENTS: &[&str] =
     &[GROUP_RANKS, GROUP_DESCRIPTION, SOURCE_RANK, TARGET_RANK, SEQUENCE, SPLITS];
 
 /// Longest list of ranks that is kept.
 const MOST_RANKS: usize = 1 << 17;
 
-/// What a trace says of groups apart from its collectives.
+/// What a trace says about groups apart from its collectives.
 pub(super) struct GroupFacts {
     /// Description and ranks by name, from torch's `distributedInfo`.
     by_name: Map<String, (String, Vec<u32>)>,
@@ -79,7 +79,7 @@ impl GroupFacts {
     }
 }
 
-/// `[0, 1, 2]`; empty where the list is cut (`[0, 1, ..., 63]`).
+/// `[0, 1, 2]`; empty if the list is cut (`[0, 1, ..., 63]`).
 fn ranks_of(text: &str) -> Vec<u32> {
     let ranks: Option<Vec<u32>> = numbers_of(text).into_iter().map(|rank| u32::try_from(rank).ok()).collect();
     ranks.unwrap_or_default()
@@ -146,7 +146,7 @@ pub(super) fn of_gpu(
 ) -> (Vec<Group>, Vec<Collective>) {
     let mut groups = Groups::default();
     let mut streams: Vec<(u32, u32)> = Vec::new();
-    // Names of kernels are few, and looking for words in each takes longer than all else here.
+    // Few kernel names exist, and searching each for words takes longer than everything else here.
     let mut operations: Map<StrId, Operation> = Map::default();
     let mut rows = Vec::new();
     for row in gpu.rows.iter().filter(|row| row.work.bucket == Bucket::Communication) {
@@ -185,7 +185,7 @@ pub(super) fn of_gpu(
     (groups.all, rows)
 }
 
-/// What a row of `collectives` says, without times.
+/// The collective in a row of `collectives`, without times.
 fn of_row(trace: &Trace, facts: &GroupFacts, groups: &mut Groups, row: usize) -> Collective {
     let collectives = &trace.collectives;
     let owner = collectives.row[row];
@@ -217,7 +217,7 @@ fn of_row(trace: &Trace, facts: &GroupFacts, groups: &mut Groups, row: usize) ->
     }
 }
 
-/// Collectives that are all a source tells, by process.
+/// The collectives of sources that record nothing else, by process.
 pub(super) fn without_timeline(
     trace: &Trace,
     facts: &GroupFacts,

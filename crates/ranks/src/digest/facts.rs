@@ -1,4 +1,4 @@
-//! Who a rank is: what the trace, its process and its file's name tell.
+//! Identifies a rank from the trace, its process and its file's name.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ impl Source {
     }
 }
 
-/// Who the rank behind the account at a place is.
+/// Identity of the rank behind the account at a place.
 pub(super) fn identity_of_gpu(trace: &Trace, source: &Source, place: usize, gpu: &GpuAccount) -> Identity {
     let process = source.processes[place];
     let mut identity = identity_of_process(trace, source, process);

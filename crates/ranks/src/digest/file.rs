@@ -19,15 +19,15 @@ const HEADER: usize = 8 + 2 + 4 + 8;
 /// The version of the format that this program writes and the newest that it reads.
 pub const VERSION: u16 = 1;
 
-/// More fields than any digest has: a length above it is damage.
+/// More bytes of fields than any digest has: a length above it means damage.
 const MOST_BYTES: usize = 1 << 30;
 const LEVEL: i32 = 3;
 
 /// Why a digest cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DigestError {
-    /// Another file.
-    #[error("it is no digest")]
+    /// The file is not a digest.
+    #[error("it is not a digest")]
     NoDigest,
     /// Written by a later program.
     #[error(

@@ -1,4 +1,4 @@
-//! Several digests of one rank as one: files of parts of its run.
+//! Merges digests of parts of one rank's run.
 
 use trace::Map;
 
@@ -97,7 +97,7 @@ fn merge_stats(into: &mut Vec<NameStats>, more: Vec<NameStats>) {
 }
 
 impl NameStats {
-    /// One more call.
+    /// Adds one call.
     pub(super) fn add(&mut self, ns: i64) {
         self.min_ns = if self.count == 0 { ns } else { self.min_ns.min(ns) };
         self.max_ns = if self.count == 0 { ns } else { self.max_ns.max(ns) };
@@ -106,7 +106,7 @@ impl NameStats {
         self.sketch.add(ns);
     }
 
-    /// The calls of another of the same name.
+    /// Adds the calls of another row with the same name.
     pub fn merge(&mut self, other: &NameStats) {
         if other.count == 0 {
             return;

@@ -74,15 +74,15 @@ pub struct Identity {
     pub format: String,
     /// Its size.
     pub bytes: u64,
-    /// When it was last changed, in ns since 1970; 0 where that is not known.
+    /// When it was last changed, in ns since 1970; 0 if unknown.
     pub modified_ns: i64,
     /// How many digests this input makes.
     pub parts: u32,
     /// Variables of the launcher.
     pub variables: Vec<(String, String)>,
-    /// Ranks of the job, where the trace tells.
+    /// Number of ranks in the job, if the trace records it.
     pub world_size: Option<u32>,
-    /// Position in the job, where names tell.
+    /// Position in the job, if names give it.
     pub place: JobPosition,
     /// `gfx942`
     pub architecture: String,
@@ -108,7 +108,7 @@ pub struct JobPosition {
 /// A process group.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Group {
-    /// Name, as the trace has it; `stream 1` where the trace tells no group.
+    /// Name, as the trace has it; `stream 1` if the trace names no group.
     pub name: String,
     /// What it is for, such as `TENSOR_MODEL_PARALLEL_GROUP`.
     pub description: String,
@@ -129,7 +129,7 @@ pub struct Step {
     pub compute_ns: Ns,
     /// Time in which kernels communicated.
     pub communication_ns: Ns,
-    /// The part of it with no computation beside it.
+    /// Communication time without computation at the same time.
     pub exposed_ns: Ns,
     /// Time in which nothing ran.
     pub idle_ns: Ns,
@@ -140,19 +140,19 @@ pub struct Step {
 /// One collective or message of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collective {
-    /// When the rank came; `Ns::MIN` where only durations were recorded.
+    /// When the rank arrived; `Ns::MIN` if only durations were recorded.
     pub start: Ns,
     /// How long it was in it.
     pub time_ns: Ns,
     /// Number in its group; `i64::MIN` for none.
     pub sequence: i64,
-    /// Bytes that this rank sent; -1 where that is not known.
+    /// Bytes that this rank sent; -1 if unknown.
     pub bytes: i64,
     /// Computation of this rank before `start`, since its first work.
     pub compute_ns: Ns,
-    /// Time in it with no computation beside it.
+    /// Time in it without computation at the same time.
     pub exposed_ns: Ns,
-    /// Time at its end with no computation beside it: zero where the GPU computed when it ended.
+    /// Time at its end without computation at the same time: zero if the GPU was computing when it ended.
     pub tail_ns: Ns,
     /// The other rank of a message, or [`NONE`].
     pub peer: u32,
@@ -162,12 +162,12 @@ pub struct Collective {
     pub group: u16,
     /// Which of the GPU's communicating streams it is, counted from 0.
     pub stream: u16,
-    /// What it is.
+    /// The operation.
     pub operation: Operation,
 }
 
 impl Collective {
-    /// When it ended; none where only durations were recorded.
+    /// When it ended; `None` if only durations were recorded.
     pub fn end(&self) -> Option<Ns> {
         (self.start != Ns::MIN).then(|| self.start + self.time_ns)
     }
@@ -211,7 +211,7 @@ pub struct Account {
     pub compute_ns: Ns,
     /// Time in which kernels communicated.
     pub communication_ns: Ns,
-    /// The part of it with no computation beside it.
+    /// Communication time without computation at the same time.
     pub exposed_ns: Ns,
     /// Time in which copies ran.
     pub copy_ns: Ns,
@@ -231,7 +231,7 @@ impl Account {
 pub struct Clock {
     /// Mean of the samples taken while the GPU worked.
     pub mean_mhz: f64,
-    /// How many there are.
+    /// Number of samples.
     pub samples: u64,
 }
 

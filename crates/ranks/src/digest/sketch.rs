@@ -35,7 +35,7 @@ impl Sketch {
         self.buckets.iter().map(|entry| entry.1).sum()
     }
 
-    /// The duration below which this share of all lies, in ns; none of no durations.
+    /// The duration below which this share of all lies, in ns; `None` if there are no durations.
     pub fn quantile(&self, share: f64) -> Option<i64> {
         let wanted = ((self.count() as f64 - 1.0) * share.clamp(0.0, 1.0)).round() as u64;
         let mut before = 0;

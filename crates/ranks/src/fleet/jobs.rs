@@ -1,8 +1,8 @@
-//! Which digests are of one job, and one of each rank.
+//! Finds the digests of one job, and keeps one for each rank.
 
 use trace::Map;
 
-use super::{Fleet, Found, NameTotals};
+use super::{Fleet, NameTotals, NumberedDigest};
 use crate::digest::Group;
 use formats::launchers;
 
@@ -21,7 +21,7 @@ pub struct Left {
 const MOST_MISSING: u32 = 1 << 20;
 
 /// The digests of the largest job; those of others are left out by name.
-pub(super) fn one_job(found: Vec<Found>, left_out: &mut Vec<Left>) -> Vec<Found> {
+pub(super) fn one_job(found: Vec<NumberedDigest>, left_out: &mut Vec<Left>) -> Vec<NumberedDigest> {
     let jobs = jobs(&found);
     let mut count: Map<&str, usize> = Map::default();
     jobs.iter().flatten().for_each(|job| *count.entry(job).or_default() += 1);
@@ -47,8 +47,8 @@ pub(super) fn one_job(found: Vec<Found>, left_out: &mut Vec<Left>) -> Vec<Found>
     kept
 }
 
-/// The job of each digest, as far as it tells: the launcher's number, the size of the job, or the communicators.
-fn jobs(found: &[Found]) -> Vec<Option<String>> {
+/// The job of each digest, if known: the launcher's number, the size of the job, or the communicators.
+fn jobs(found: &[NumberedDigest]) -> Vec<Option<String>> {
     let mut jobs: Vec<Option<String>> = found
         .iter()
         .map(|found| {
@@ -63,7 +63,7 @@ fn jobs(found: &[Found]) -> Vec<Option<String>> {
     if jobs.iter().any(Option::is_some) {
         return jobs;
     }
-    // Communicators of the Inspector have names that no other job has.
+    // Communicators of the Inspector have names that are unique to a job.
     let mut joined: Vec<usize> = (0..found.len()).collect();
     let mut first: Map<&str, usize> = Map::default();
     for (place, found) in found.iter().enumerate().filter(|(_, found)| found.digest.identity.only_collectives)
@@ -90,9 +90,9 @@ fn root(joined: &[usize], mut place: usize) -> usize {
     place
 }
 
-/// One digest for each rank and GPU: copies are dropped, parts are left to the one with most collectives, and ranks that are
-/// not told get numbers.
-pub(super) fn one_per_rank(mut found: Vec<Found>, fleet: &mut Fleet) -> Vec<Found> {
+/// One digest for each rank and GPU: copies are dropped, parts are merged or the one with most collectives is
+/// kept, and digests without a rank get numbers.
+pub(super) fn one_per_rank(mut found: Vec<NumberedDigest>, fleet: &mut Fleet) -> Vec<NumberedDigest> {
     found.sort_by(|a, b| a.digest.identity.source.cmp(&b.digest.identity.source));
     if !found.is_empty() && found.iter().all(|found| found.digest.identity.rank.is_none()) {
         fleet.is_numbered_by_file = true;
@@ -112,7 +112,7 @@ pub(super) fn one_per_rank(mut found: Vec<Found>, fleet: &mut Fleet) -> Vec<Foun
         }
     }
     found.sort_by_key(|found| (found.rank, found.digest.identity.gpu, found.digest.span));
-    let mut kept: Vec<Found> = Vec::with_capacity(found.len());
+    let mut kept: Vec<NumberedDigest> = Vec::with_capacity(found.len());
     for other in found {
         match kept.last_mut() {
             Some(last) if last.is_same_rank(&other) => {
@@ -134,25 +134,25 @@ pub(super) fn one_per_rank(mut found: Vec<Found>, fleet: &mut Fleet) -> Vec<Foun
     kept
 }
 
-impl Found {
-    fn is_same_rank(&self, other: &Found) -> bool {
+impl NumberedDigest {
+    fn is_same_rank(&self, other: &NumberedDigest) -> bool {
         (self.rank, self.digest.identity.gpu) == (other.rank, other.digest.identity.gpu)
     }
 
-    /// A timeline tells more than collectives alone, and more of them tell more.
+    /// A timeline counts more than collectives alone, and then more collectives count more.
     fn weight(&self) -> (bool, usize) {
         (!self.digest.identity.only_collectives, self.digest.collectives.len())
     }
 
     /// Whether the other was recorded by the same process after this one ended.
-    fn is_before(&self, other: &Found) -> bool {
+    fn is_before(&self, other: &NumberedDigest) -> bool {
         let (one, two) = (&self.digest.identity, &other.digest.identity);
         let same = one.pid != 0 && (one.pid, &one.host, &one.format) == (two.pid, &two.host, &two.format);
         let (one, two) = (self.digest.span, other.digest.span);
         same && one.zip(two).is_some_and(|(one, two)| one.1 <= two.0)
     }
 
-    fn append(&mut self, other: Found) {
+    fn append(&mut self, other: NumberedDigest) {
         self.digest.merge(other.digest);
         for (into, more) in [(&mut self.kernels, other.kernels), (&mut self.ops, other.ops)] {
             for share in more {
@@ -169,7 +169,7 @@ impl Found {
     }
 }
 
-fn drop_one(kept: &Found, dropped: Found, fleet: &mut Fleet) {
+fn drop_one(kept: &NumberedDigest, dropped: NumberedDigest, fleet: &mut Fleet) {
     take_off(&mut fleet.kernels, &dropped.kernels);
     take_off(&mut fleet.ops, &dropped.ops);
     let (kept, span, rank) = (&kept.digest.identity, kept.digest.span, dropped.rank);
@@ -192,7 +192,7 @@ fn take_off(totals: &mut [NameTotals], shares: &[super::NameShare]) {
     }
 }
 
-/// Ranks that the size of the job or the lists of its groups tell and that are not there.
+/// Finds ranks that are missing, from the size of the job and the rank lists of its groups.
 pub(super) fn name_missing(fleet: &mut Fleet, groups: &[Vec<Group>]) {
     if fleet.is_numbered_by_file {
         return;

@@ -1,4 +1,4 @@
-//! Groups over all members, what people call them, and the position that they give to members.
+//! Groups over all members, their labels, and the position that they give to members.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ pub(super) fn join_groups(fleet: &mut Fleet, groups: Vec<Vec<Group>>) {
     place_members(fleet);
 }
 
-/// Groups that share a name and list no ranks, but have more members than they can: equal neighbours form a group.
+/// Splits groups that share a name, list no ranks, and have more members than their size, by neighbours.
 fn split_shared_names(fleet: &mut Fleet) {
     for place in 0..fleet.groups.len() {
         let group = &fleet.groups[place];
@@ -118,7 +118,7 @@ pub(crate) fn ranges(ranks: &[u32]) -> String {
     if words.len() > 5 { format!("{},{},…,{last}", words[0], words[1]) } else { words.join(",") }
 }
 
-/// Positions from groups, where names of files tell none.
+/// Positions from groups, if file names give none.
 fn place_members(fleet: &mut Fleet) {
     for kind in [GroupKind::Tensor, GroupKind::Pipeline, GroupKind::Data, GroupKind::Expert] {
         let groups: Vec<&FleetGroup> =

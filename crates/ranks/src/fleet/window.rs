@@ -1,9 +1,9 @@
 //! How many steps of a large job fit into memory: collectives of later steps are dropped while digests come in.
 
-use super::Found;
+use super::NumberedDigest;
 use crate::digest::{Digest, NONE};
 
-/// Clocks need collectives of so many steps.
+/// Clocks need collectives of this many steps.
 const FEWEST_STEPS: u32 = 4;
 
 /// The first steps whose collectives are kept.
@@ -25,12 +25,12 @@ impl Window {
         Self { most, kept: 0, steps: None }
     }
 
-    /// How many steps are kept, where they are not all.
+    /// How many steps are kept; `None` if all are.
     pub fn steps(&self) -> Option<u32> {
         self.steps
     }
 
-    /// Takes a digest in, without collectives of later steps.
+    /// Takes in a digest, without collectives of later steps.
     pub fn cut(&mut self, digest: &mut Digest) {
         if let Some(steps) = self.steps {
             cut(digest, steps);
@@ -39,7 +39,7 @@ impl Window {
     }
 
     /// Leaves out more steps of all digests while there are too many collectives.
-    pub fn fit(&mut self, found: &mut [Found]) {
+    pub fn fit(&mut self, found: &mut [NumberedDigest]) {
         while self.kept > self.most {
             let longest = found.iter().map(|found| found.digest.steps.len() as u32).max().unwrap_or(0);
             let now = self.steps.unwrap_or(longest).min(longest);

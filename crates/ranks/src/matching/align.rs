@@ -1,4 +1,4 @@
-//! Two sequences of operations, of which either may have lost some: which are the same?
+//! Matches two sequences of operations when either may have lost some.
 //!
 //! Ends of a collective are at one moment on all ranks, so the differences of the ends of equal operations are almost one number
 //! (clocks differ by an offset, and drift slowly). That number is found by voting, and both sequences are walked along with it.
@@ -15,11 +15,11 @@ pub(super) struct Item {
 
 /// Operations further apart in their sequences than this are not compared when votes are counted.
 const REACH: usize = 64;
-/// So many operations vote.
+/// This many operations vote.
 const VOTERS: usize = 512;
-/// So many of them, spread over all, show whether a vote is worth its time.
+/// This many of them, spread over all, show whether a vote is worth its time.
 const SAMPLED: usize = 48;
-/// Sequences do not go together where fewer of the sampled operations agree on an offset.
+/// Sequences do not match if fewer of the sampled operations agree on an offset.
 const FEWEST_PCT: usize = 15;
 /// Ends of one collective may be this far apart on an aligned clock.
 const TOGETHER_NS: Ns = 50_000;
@@ -40,7 +40,7 @@ pub(super) fn in_order(one: &[Item], two: &[Item]) -> bool {
     !timed(one) || !timed(two) || !(1..one.len()).any(is_jump)
 }
 
-/// Pairs of places in both, rising; none where they do not go together.
+/// Pairs of places in both, ascending; `None` if they do not match.
 pub(super) fn align(one: &[Item], two: &[Item]) -> Option<Vec<(u32, u32)>> {
     let shorter = one.len().min(two.len());
     if shorter == 0 {
@@ -81,8 +81,8 @@ fn by_time(one: &[Item], two: &[Item]) -> Option<Vec<(u32, u32)>> {
     Some(pairs)
 }
 
-/// Whether a few voters agree as much as those of sequences that go together. A job without told groups has many that do not, and a
-/// whole vote on each pair would take most of the time.
+/// Whether a few voters agree as much as in sequences that match. A job without named groups has many that do
+/// not, and a full vote on each pair would take most of the time.
 fn may_agree(one: &[Item], two: &[Item]) -> Option<bool> {
     let (shorter, longer) = (one.len().min(two.len()), one.len().max(two.len()));
     let step = one.len().min(VOTERS) / SAMPLED;

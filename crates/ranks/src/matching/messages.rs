@@ -57,7 +57,7 @@ fn pairs(
     pairs
 }
 
-/// Joins the messages of one pair; gives the places of those that met.
+/// Joins the messages of one pair; returns the places of those that met.
 fn join_pair(fleet: &Fleet, sent: &[MemberRow], got: &[MemberRow], joined: &mut Joined) -> Vec<(u32, u32)> {
     let items = |parts: &[MemberRow]| -> Vec<Item> {
         let item = |part: &MemberRow| {

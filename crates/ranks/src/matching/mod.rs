@@ -1,7 +1,8 @@
-//! Which collectives of several ranks are one operation.
+//! Finds which collectives of several ranks are one operation.
 //!
-//! By number in the group where the trace has one; else by order, as all members run the same operations; where records are
-//! lost, by when they ended and what they are (`align`). What finds no partner is counted, and nothing is shifted by it.
+//! By number in the group if the trace has one; else by order, as all members run the same operations; if
+//! records are lost, by operation and end time (`align`). A collective without a partner is counted and does
+//! not shift the others.
 
 mod align;
 mod messages;
@@ -12,7 +13,7 @@ use rayon::prelude::*;
 use crate::digest::{Collective, NONE};
 use crate::fleet::{Fleet, FleetGroup};
 
-/// What tells that collectives belong together.
+/// What shows that collectives belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MatchedBy {
     /// The number in the group.
@@ -77,7 +78,7 @@ pub struct Meetings {
     first_row: Vec<usize>,
 }
 
-/// Groups that are joined side by side; what they find is kept twice for a moment.
+/// Groups that are joined in parallel; their results are briefly held twice.
 const BATCH: usize = 4096;
 
 impl Meetings {
@@ -134,7 +135,7 @@ impl Meetings {
     }
 }
 
-/// What was found of one group.
+/// What was found in one group.
 #[derive(Default)]
 struct Joined {
     /// How each was found, and how many parts it has.
@@ -164,7 +165,7 @@ fn join(fleet: &Fleet, group: usize) -> Joined {
     joined
 }
 
-/// Rows of a member in a group: collectives, and messages of which both ends are told.
+/// Rows of a member in a group: collectives, and messages with both ends known.
 fn rows_of(fleet: &Fleet, member: u32, group: u32) -> (Vec<u32>, Vec<u32>) {
     let member = &fleet.members[member as usize];
     let is_own = |row: &Collective| member.groups.get(usize::from(row.group)) == Some(&group);
@@ -187,7 +188,7 @@ fn has_numbers(fleet: &Fleet, group: &FleetGroup, rows: &[Vec<u32>]) -> bool {
     all.all(|(member, place)| row(fleet, member, place).number().is_some())
 }
 
-/// Equal numbers are one operation; a number that a member has twice is told apart by order.
+/// Equal numbers are one operation; if a member has a number twice, order decides.
 fn by_number(fleet: &Fleet, group: &FleetGroup, rows: &[Vec<u32>], joined: &mut Joined) {
     let mut keyed: Vec<(i64, u32, MemberRow)> = Vec::with_capacity(rows.iter().map(Vec::len).sum());
     for (&member, rows) in group.members.iter().zip(rows) {
@@ -217,7 +218,7 @@ impl Joined {
         self.meetings.push((by, (self.parts.len() - before) as u32));
     }
 
-    /// Notes a collective without a partner; of a group of two, the other one took part and lost its record.
+    /// Notes a collective without a partner; in a group of two, the other member lost its record.
     fn leave_alone(&mut self, group: &FleetGroup, part: MemberRow) {
         if let [one, two] = group.members[..] {
             self.unpaired.push((part, if part.member == one { two } else { one }));

@@ -4,7 +4,7 @@ use super::align::{Item, align, in_order};
 use super::{Joined, MatchedBy, MemberRow, row};
 use crate::fleet::{Fleet, FleetGroup};
 
-/// Members that go together, and what they agree on.
+/// Members whose operations match, and what they agree on.
 struct Cluster {
     /// The operations in order, each with its parts; times are on the clock of the first member.
     slots: Vec<Slot>,
@@ -17,8 +17,8 @@ struct Slot {
     parts: Vec<MemberRow>,
 }
 
-/// Joins the members of a group. Streams that share a number may be of several groups, so that their members are put together
-/// with whom they agree.
+/// Joins the members of a group. Streams that share a number may belong to several groups, so members are put
+/// together with those they agree with.
 pub(super) fn join(fleet: &Fleet, group: &FleetGroup, rows: &[Vec<u32>], joined: &mut Joined) {
     let items = |at: usize| -> Vec<Item> {
         let member = group.members[at];
@@ -30,7 +30,7 @@ pub(super) fn join(fleet: &Fleet, group: &FleetGroup, rows: &[Vec<u32>], joined:
         rows[at].iter().map(item).collect()
     };
     let mut order: Vec<usize> = (0..rows.len()).filter(|&at| !rows[at].is_empty()).collect();
-    // Who has most records lost fewest.
+    // The member with the most records lost the fewest.
     order.sort_by_key(|&at| std::cmp::Reverse(rows[at].len()));
     let mut clusters: Vec<Cluster> = Vec::new();
     for at in order {
@@ -69,7 +69,7 @@ impl Cluster {
         Self { slots, by: MatchedBy::Order, members: 1 }
     }
 
-    /// Adds a member if it goes together with the others.
+    /// Adds a member if its operations match those of the others.
     fn take(&mut self, items: &[Item], parts: &[MemberRow]) -> bool {
         let known: Vec<Item> = self.slots.iter().map(|slot| slot.item).collect();
         let pairs = if in_order(&known, items) {
@@ -87,7 +87,7 @@ impl Cluster {
             self.slots[slot as usize].parts.push(parts[own as usize]);
             partner[own as usize] = Some(slot);
         }
-        // What the others lost is new, behind the last common one and on their clock.
+        // Operations that the others lost are inserted after the last common one, on their clock.
         let mut new: Vec<(usize, Slot)> = Vec::new();
         let mut last: Option<(usize, Option<i64>)> = None;
         for (own, item) in items.iter().enumerate() {

@@ -11,7 +11,7 @@ use crate::balance;
 use crate::digest::Collective;
 use crate::operation::Operation;
 
-/// More rows or columns than this are put together.
+/// More rows or columns than this are merged.
 const MOST_CELLS: usize = 128;
 /// Stages that a strip shows.
 const MOST_STAGES: usize = 24;
@@ -27,7 +27,7 @@ fn step_times(ranks: &Ranks) -> Option<Chart> {
     if steps < 2 || members.len() < 2 {
         return None;
     }
-    // Waiting for others makes all ranks alike, so that only time of their own counts.
+    // Waiting for others makes all ranks look alike, so only their own time counts.
     let own = |member: usize, step: usize| {
         let step = members[member].steps.get(step)?;
         Some(((step.end - step.start) - step.exposed_ns) as f64)
@@ -122,7 +122,7 @@ fn pipeline(ranks: &Ranks) -> Option<Chart> {
     let chart =
         Chart::new("pipeline", &format!("Pipeline in step {step}"), Mark::Lanes(Lanes { series, lanes }));
     Some(chart.with_x(Axis::of(Unit::Ns)).with_description(
-        "The first rank of each stage on the common clock; messages and collectives are shown where nothing computes beside them.",
+        "The first rank of each stage on the common clock; messages and collectives are shown if nothing computes at the same time.",
     ))
 }
 

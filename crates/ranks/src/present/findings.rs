@@ -14,7 +14,7 @@ const SEVERE: f64 = 0.05;
 const SMALL: f64 = 0.01;
 /// Experts are uneven if those of a rank take this many times the mean.
 const UNEVEN: f64 = 1.1;
-/// The finding about them.
+/// Name of the finding about uneven experts.
 pub(super) const UNEVEN_EXPERTS: &str = "uneven-experts";
 
 pub(super) fn findings(ranks: &Ranks) -> Vec<Finding> {
@@ -26,7 +26,7 @@ pub(super) fn findings(ranks: &Ranks) -> Vec<Finding> {
     findings
 }
 
-/// The rank whose experts take longest, where that costs something.
+/// The rank whose experts take longest, if that costs something.
 fn uneven_experts(ranks: &Ranks) -> Option<Finding> {
     let loads = balance::experts(&ranks.fleet);
     let worst = loads.iter().max_by_key(|load| load.moe_ns)?;

@@ -12,10 +12,10 @@ use crate::Ranks;
 use crate::clocks::MemberClock;
 use crate::fleet::ranges;
 
-/// So many ranks, files or reasons are named in a sentence.
+/// At most this many ranks, files or reasons are named in a sentence.
 const NAMED: usize = 5;
 
-/// All of it as a report.
+/// The report on a job.
 pub fn present(ranks: &Ranks) -> Report {
     let inputs = ranks.fleet.members.iter().map(|member| InputFact {
         path: member.source.clone(),
@@ -43,7 +43,7 @@ fn notes(ranks: &Ranks) -> Vec<String> {
     let fleet = &ranks.fleet;
     let mut notes = Vec::new();
     if fleet.is_numbered_by_file {
-        notes.push("no input tells its rank: ranks are numbers of the files in order of their names".into());
+        notes.push("no input records its rank: ranks are numbered by file name".into());
     }
     if fleet.members.iter().all(|member| member.steps.is_empty()) {
         notes.push(
@@ -59,14 +59,14 @@ fn notes(ranks: &Ranks) -> Vec<String> {
     }
     if ranks.delays.is_contradictory {
         notes.push(
-            "collectives of the ranks contradict each other's order, so no rank is blamed: the inputs do not tell process groups (torch traces and RCCL's Inspector do)"
+            "collectives of the ranks contradict each other's order, so no rank is blamed: the inputs do not record process groups (torch traces and RCCL's Inspector do)"
                 .into(),
         );
     }
     let set_apart = ranks.figures.meetings.iter().filter(|one| one.is_start).count();
     if set_apart > 0 {
         notes.push(format!(
-            "{set_apart} first collectives are set apart: they show when the profiler began on each rank"
+            "{set_apart} first collectives are left out: they show when the profiler began on each rank"
         ));
     }
     // Groups may share a label.

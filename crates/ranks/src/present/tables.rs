@@ -11,9 +11,9 @@ use crate::Ranks;
 use crate::figures::whole_ns;
 use crate::fleet::Member;
 
-const NO_TIMES: &str = "waiting and transfer cannot be told apart";
-const NO_SIZE: &str = "the input does not tell the size";
-const NO_TIMELINE: &str = "the input is no timeline";
+const NO_TIMES: &str = "waiting and transfer cannot be separated";
+const NO_SIZE: &str = "the input does not record the size";
+const NO_TIMELINE: &str = "the input is not a timeline";
 const NO_PREDICTION: &str = "collectives of the ranks contradict each other's order";
 
 pub(super) fn tables(ranks: &Ranks) -> Vec<Table> {
@@ -68,7 +68,7 @@ fn rank(member: &Member) -> Value {
 
 fn host(member: &Member) -> Value {
     if member.host.is_empty() {
-        Value::absent("the input does not tell the host")
+        Value::absent("the input has no host name")
     } else {
         Value::from(member.host.as_str())
     }

@@ -10,9 +10,9 @@ use super::{are, time};
 use crate::Ranks;
 use crate::fleet::Member;
 
-/// From this share of lost or missing parts on, a job is not judged by the rest.
+/// If at least this share is lost or missing, a job is not judged by the rest.
 const MOST_LOST: f64 = 0.1;
-/// Time outside of all recorded work, from which on nothing tells what bounds a job.
+/// From this share of time outside all recorded work on, the bound of a job is unknown.
 const MOST_UNKNOWN: f64 = 0.5;
 
 /// The answer before all tables.
@@ -20,7 +20,7 @@ pub(super) fn verdict(ranks: &Ranks, findings: &[Finding]) -> Verdict {
     let (architecture, product) = hardware(&ranks.fleet.members);
     let told = match &architecture {
         Some(arch) => format!("the traces of all ranks are of {arch}"),
-        None => "the traces do not tell one architecture for all ranks".into(),
+        None => "the traces do not name one architecture for all ranks".into(),
     };
     let observed = Architecture { observed: architecture.clone(), evidence: told, is_foreign: false };
     let (matched, reason) = observed.compare(TARGET_ARCH);
@@ -52,10 +52,10 @@ pub(super) fn verdict(ranks: &Ranks, findings: &[Finding]) -> Verdict {
     verdict
 }
 
-/// Time of all ranks by what it went to.
+/// Time of all ranks by what it was spent on.
 #[derive(Default)]
 struct Totals {
-    /// Of the rank with the longest.
+    /// Span of the longest rank.
     longest: i64,
     span: i64,
     idle: i64,
@@ -104,12 +104,12 @@ impl Totals {
     }
 }
 
-/// The kernel that takes most time on all ranks, or communication with nothing beside it.
+/// The kernel that takes most time on all ranks, or exposed communication.
 fn largest_cost(ranks: &Ranks, total: &Totals) -> Cost {
     let kernel = ranks.fleet.kernels.iter().max_by_key(|kernel| kernel.total_ns);
     let (what, ns) = match kernel.filter(|kernel| kernel.total_ns > total.exposed) {
         Some(kernel) => (display_name(&kernel.name), kernel.total_ns),
-        None => ("communication with no computation beside it".into(), total.exposed),
+        None => ("exposed communication (no computation at the same time)".into(), total.exposed),
     };
     Cost { what, ns, share_pct: 100.0 * ns as f64 / total.span as f64 }
 }
@@ -178,14 +178,14 @@ fn text(ranks: &Ranks, findings: &[Finding], verdict: &Verdict) -> String {
         }
         (Some(with), _) if delays.is_contradictory => format!("{who}: {what} {}.", time(with)),
         (Some(with), _) if ranks.meetings.all.is_empty() && ranks.fleet.members.len() > 1 => format!(
-            "{who}: {what} {}; no collective has a partner, so nothing tells who waits for whom.",
+            "{who}: {what} {}; no collective has a partner, so it is unknown who waits for whom.",
             time(with)
         ),
         (Some(with), _) if findings.iter().any(|finding| finding.id == super::findings::UNEVEN_EXPERTS) => {
             format!("{who}: {what} {}; ranks wait for those with more work for their experts.", time(with))
         }
         (Some(with), _) => format!("{who}: {what} {}; no rank or link holds the others up.", time(with)),
-        (None, _) => format!("{who}; the inputs tell no times of steps."),
+        (None, _) => format!("{who}; the inputs have no step times."),
     };
     if let Some(cost) = &verdict.largest_cost {
         text.push_str(&format!(" Largest cost: {} ({:.0} % of the time).", cost.what, cost.share_pct));

@@ -32,7 +32,7 @@ impl StepGraph {
         let mut counts = vec![0u32; meetings.all.len()];
         for (number, meeting) in meetings.all.iter().enumerate() {
             let one = &figures.meetings[number];
-            // A meeting that nothing is known of holds nobody up.
+            // A meeting without known times delays nobody.
             if !one.transfer_ns.is_finite() {
                 continue;
             }
@@ -216,13 +216,13 @@ impl Waits {
         Self { ends, begins: found.iter().map(|entry| entry.2).collect(), of_place }
     }
 
-    /// The last one that ended before a moment, and when; the start of the member where there is none.
+    /// The last one that ended before a moment, and when; the start of the member if there is none.
     fn before(&self, at: i64, first: i64) -> (u32, i64) {
         let place = self.ends.partition_point(|known| known.0 <= at).checked_sub(1);
         place.map_or((NONE, first), |place| (self.ends[place].1, self.ends[place].0))
     }
 
-    /// Whether the main line did not go on to wait for another one without any work between.
+    /// Whether the main line did some work before its next wait.
     fn is_last(&self, event: u32, begin: i64) -> bool {
         let next = self.begins.get((self.of_place[event as usize] as usize).saturating_add(1));
         next.is_none_or(|&next| next > begin)
@@ -238,7 +238,7 @@ fn usual_times(figures: &AllFigures) -> Map<(bool, Option<u64>), f64> {
     found.into_iter().map(|(key, times)| (key, stats::robust::median(&times))).collect()
 }
 
-/// Members of a group that took part in an operation of all and lost their record of it.
+/// Members of a group that took part in one of its operations and lost their record of it.
 fn lost(fleet: &Fleet, parts: &[MemberRow], figures: &Figures) -> Vec<u32> {
     let group = &fleet.groups[figures.group as usize];
     if figures.operation.is_message() || !group.is_told || parts.len() >= group.members.len() {

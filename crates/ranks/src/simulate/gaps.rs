@@ -1,4 +1,4 @@
-//! Where records of a member are missing on all ranks: the numbers of what it recorded show it.
+//! Finds records of a member that are missing on all ranks, from gaps in the numbers of what it recorded.
 
 use trace::Map;
 
@@ -9,28 +9,28 @@ use crate::digest::Collective;
 pub(super) struct Gaps {
     /// By start.
     starts: Vec<i64>,
-    /// The latest end of those up to each.
+    /// The latest end of all stretches up to each.
     latest_ends: Vec<i64>,
 }
 
-/// What counts its own numbers: collectives of a group, or its messages.
-type Counted = (u16, bool);
+/// What has its own numbers: collectives of a group, or its messages.
+type NumberedSeries = (u16, bool);
 
 impl Gaps {
     /// The gaps between the recorded collectives of a member; `rows` also has those that it lost and its peers did not.
     pub fn of(recorded: &[Collective], rows: &[Row]) -> Self {
-        let mut numbered: Vec<(Counted, i64, i64)> = recorded
+        let mut numbered: Vec<(NumberedSeries, i64, i64)> = recorded
             .iter()
             .filter(|row| row.start != i64::MIN)
             .filter_map(|row| Some((counted(row), row.number()?, row.start)))
             .collect();
         numbered.sort_unstable();
-        let mut known: Map<Counted, Vec<i64>> = Map::default();
+        let mut known: Map<NumberedSeries, Vec<i64>> = Map::default();
         for row in rows.iter().filter(|row| row.is_lost) {
             known.entry(counted(&row.collective)).or_default().push(row.collective.start);
         }
         known.values_mut().for_each(|starts| starts.sort_unstable());
-        let known_between = |counted: Counted, from: i64, to: i64| {
+        let known_between = |counted: NumberedSeries, from: i64, to: i64| {
             let starts = known.get(&counted).map_or(&[][..], Vec::as_slice);
             let after = starts.partition_point(|&start| start <= from);
             starts[after..].partition_point(|&start| start < to) as i64
@@ -57,14 +57,14 @@ impl Gaps {
         Self { starts: gaps.into_iter().map(|gap| gap.0).collect(), latest_ends }
     }
 
-    /// Whether one of them meets a stretch of time.
+    /// Whether a gap overlaps a stretch of time.
     pub fn meet(&self, from: i64, to: i64) -> bool {
         let begun = self.starts.partition_point(|&start| start < to);
         begun > 0 && from < self.latest_ends[begun - 1]
     }
 }
 
-fn counted(row: &Collective) -> Counted {
+fn counted(row: &Collective) -> NumberedSeries {
     (row.group, row.operation.is_message())
 }
 

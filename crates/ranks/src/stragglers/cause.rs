@@ -7,18 +7,18 @@ use trace::Map;
 use crate::fleet::{Fleet, NameShare};
 use crate::peers::Excess;
 
-/// Kernels below this share of the computation tell nothing about the clock.
+/// Kernels below this share of the computation say nothing about the clock.
 const SMALL_KERNEL: f64 = 0.01;
 /// All kernels that are slowed by at least this part of the worst are slowed alike.
 const ALIKE: f64 = 0.4;
-/// The share of the computation that a lower clock slows at least.
+/// A lower clock slows at least this share of the computation.
 const MOST_KERNELS: f64 = 0.5;
 /// A clock below this share of the others' is lower.
 const LOWER_CLOCK: f64 = 0.97;
 /// A clock above this share of the others' is not.
 const SAME_CLOCK: f64 = 0.99;
 
-/// Why a rank is late by its own work.
+/// Why a rank's own work makes it late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
     /// It runs more kernels, or kernels with larger grids.
@@ -42,7 +42,7 @@ impl Cause {
         }
     }
 
-    /// What it says of a rank.
+    /// The cause in words.
     pub fn words(self) -> &'static str {
         match self {
             Cause::MoreWork => "it has more work",
@@ -72,7 +72,7 @@ pub struct Evidence {
     pub typical_share: f64,
 }
 
-/// The kernels of peers, in the middle.
+/// The median of the peers' calls of a kernel.
 struct Typical {
     count: f64,
     total_ns: f64,
@@ -136,7 +136,7 @@ fn decide(evidence: &Evidence, excess: &Excess, slowed: &[(f64, f64)]) -> Cause 
         Some((own, others)) if own > SAME_CLOCK * others => return Cause::SlowerKernels,
         _ => {}
     }
-    // Without clocks: one slow kernel is the kernel's matter, many that are slow alike are the clock's.
+    // Without clocks: one slow kernel points to that kernel, many equally slow ones to the clock.
     let all: f64 = slowed.iter().map(|kernel| kernel.1).sum();
     let large = || slowed.iter().filter(|kernel| kernel.1 >= SMALL_KERNEL * all);
     let most = large().map(|kernel| kernel.0).fold(0.0, f64::max);
@@ -169,7 +169,7 @@ fn peers(fleet: &Fleet, member: usize) -> Vec<usize> {
     Some(others(true)).filter(|peers| !peers.is_empty()).unwrap_or_else(|| others(false))
 }
 
-/// Peers that are asked; more do not move a median.
+/// Most peers to compare with; more do not move a median.
 const MOST_PEERS: usize = 257;
 
 fn typical(fleet: &Fleet, peers: &[usize]) -> Map<u32, Typical> {
@@ -199,7 +199,7 @@ fn typical(fleet: &Fleet, peers: &[usize]) -> Map<u32, Typical> {
         .collect()
 }
 
-/// The cause of idle time that the member has most more of than its peers.
+/// The cause whose idle time exceeds that of the peers most.
 fn idle_cause(fleet: &Fleet, peers: &[usize], member: usize) -> Option<IdleCause> {
     let beyond = |cause: usize| {
         let others: Vec<f64> = peers

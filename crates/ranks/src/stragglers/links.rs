@@ -8,7 +8,7 @@ use crate::operation::Operation;
 
 /// Transfers must take this many times those of like groups.
 const SLOWER: f64 = 1.25;
-/// Collectives of one kind and size that tell.
+/// Fewest collectives of one kind and size that are compared.
 const FEWEST: usize = 3;
 
 /// A group with a slow link.
@@ -20,7 +20,7 @@ pub struct SlowLink {
     pub factor: f64,
     /// Time that its transfers take beyond those of like groups, in the whole run.
     pub added_ns: f64,
-    /// Collectives that tell.
+    /// Collectives that were compared.
     pub collectives: usize,
     /// Like groups that it was compared with.
     pub groups: usize,
@@ -33,7 +33,7 @@ pub struct SlowLink {
 /// What makes transfers comparable: the operation, its size, the ranks, and whether they are on one node.
 type TransferClass = (Operation, Option<u64>, u32, bool);
 
-/// Finds them.
+/// Finds groups with slow links.
 pub(super) fn slow(fleet: &Fleet, figures: &AllFigures) -> Vec<SlowLink> {
     let one_node: Vec<bool> = fleet.groups.iter().map(|group| is_one_node(fleet, &group.members)).collect();
     let mut transfers: Map<TransferClass, Map<u32, Vec<f64>>> = Map::default();
@@ -43,7 +43,7 @@ pub(super) fn slow(fleet: &Fleet, figures: &AllFigures) -> Vec<SlowLink> {
         let alike = (one.operation, one.bytes(), one.count, one_node[one.group as usize]);
         transfers.entry(alike).or_default().entry(one.group).or_default().push(f64::from(one.transfer_ns));
     }
-    // Group: times what it should be and times what it is.
+    // Group: usual and actual total time, collectives, and groups compared.
     let mut sums: Map<u32, (f64, f64, usize, usize)> = Map::default();
     for by_group in transfers.values() {
         let middles: Map<u32, f64> = by_group
@@ -56,7 +56,7 @@ pub(super) fn slow(fleet: &Fleet, figures: &AllFigures) -> Vec<SlowLink> {
         }
         let mut known: Vec<f64> = middles.values().copied().collect();
         known.sort_by(f64::total_cmp);
-        // Of two, the faster one is as it should be.
+        // Of two, the faster one is normal.
         let usual = known[(known.len() - 1) / 2];
         for (group, middle) in &middles {
             let count = by_group[group].len();

@@ -1,8 +1,8 @@
-//! What charts are made of: a few shapes at places, drawn by `svg.rs` and by the PDF writer.
+//! The shapes of charts at their positions, drawn by `svg.rs` and by the PDF writer.
 
 use super::{Anchor, Ink};
 
-/// A shape; places and sizes are in pixels, y runs down.
+/// A shape; positions and sizes are in pixels, y points down.
 pub enum Shape {
     Rect {
         place: (f64, f64),
@@ -18,7 +18,7 @@ pub enum Shape {
         radius: f64,
         ink: Ink,
     },
-    /// A disc that lets a little through, with an edge in the colour of the page.
+    /// A slightly transparent disc, with an edge in the colour of the page.
     Circle {
         place: (f64, f64),
         radius: f64,
@@ -43,29 +43,29 @@ pub enum Shape {
         text: String,
         style: Lettering,
     },
-    /// Shapes that show only within a box.
+    /// Shapes that are clipped to a box.
     Clipped {
         place: (f64, f64),
         size: (f64, f64),
         shapes: Vec<Shape>,
     },
-    /// Shapes that share one tip.
+    /// Shapes that share one tooltip.
     Tipped {
         tip: String,
         shapes: Vec<Shape>,
     },
 }
 
-/// How much of what is behind a disc it hides.
+/// Opacity of a disc.
 pub const DISC_OPACITY: f64 = 0.8;
 
-/// Pixels between the letters of a text and what they stand on, where it has a halo.
+/// Width of the halo around a text, in pixels.
 pub const HALO: f64 = 3.0;
 
 /// Lengths of the strokes and gaps of a dashed line.
 pub const DASHES: (f64, f64) = (4.0, 3.0);
 
-/// A chart under construction, or finished when its size is known.
+/// A chart under construction; finished once its size is known.
 #[derive(Default)]
 pub struct Canvas {
     pub shapes: Vec<Shape>,
@@ -73,16 +73,16 @@ pub struct Canvas {
     pub height: f64,
 }
 
-/// How a text stands.
+/// How to draw a text.
 #[derive(Clone, Copy)]
 pub struct Lettering {
     pub size: f64,
     pub anchor: Anchor,
     pub bold: bool,
     pub ink: Ink,
-    /// Degrees, around the text's place.
+    /// Rotation in degrees, around the text's position.
     pub turned: f64,
-    /// Whether the page shows around the letters, where they stand on lines.
+    /// Whether to draw a halo in the page's colour, for text on lines.
     pub halo: bool,
 }
 
@@ -125,13 +125,13 @@ impl Canvas {
         self.shapes.push(Shape::Text { place, text: text.into(), style });
     }
 
-    /// What is drawn by `inside` shows only within the box.
+    /// Clips everything that `inside` draws to the box.
     pub fn clipped(&mut self, place: (f64, f64), size: (f64, f64), inside: impl FnOnce(&mut Self)) {
         let shapes = Self::gathered(inside);
         self.shapes.push(Shape::Clipped { place, size, shapes });
     }
 
-    /// What is drawn by `inside` shares one tip.
+    /// Gives everything that `inside` draws one tooltip.
     pub fn tipped(&mut self, tip: &str, inside: impl FnOnce(&mut Self)) {
         let shapes = Self::gathered(inside);
         self.shapes.push(Shape::Tipped { tip: tip.into(), shapes });

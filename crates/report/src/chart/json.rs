@@ -1,4 +1,4 @@
-//! Charts in the JSON contract: their data, from which `read` makes the same chart again.
+//! Charts in the JSON contract: their data, from which `read` restores the same chart.
 
 use serde_json::{Map, Value as Json, json as object};
 
@@ -19,7 +19,7 @@ pub(crate) fn json(chart: &Chart) -> Json {
     Json::Object(map)
 }
 
-/// The unit's word.
+/// The unit's name.
 fn unit(unit: Unit) -> &'static str {
     match unit {
         Unit::None | Unit::Exact => "",
@@ -49,7 +49,7 @@ fn inks(series: &[Series]) -> Json {
     series.iter().map(|series| Json::from(series.ink.name())).collect::<Vec<_>>().into()
 }
 
-/// Adds words where there are any.
+/// Adds texts that are not empty.
 fn with_words(mut json: Json, words: [(&str, &str); 2]) -> Json {
     for (key, text) in words {
         if !text.is_empty() {

@@ -5,9 +5,8 @@
 //!                                                        └► pdf
 //! ```
 //!
-//! A chart holds numbers in the units of its axes and words; where things go on the canvas, which ticks there are and
-//! which labels have room is decided when it is drawn. Colours are [`Ink`]s, so that the same chart is drawn for
-//! light and dark pages.
+//! A chart holds numbers in the units of its axes, and texts; positions, ticks and visible labels are decided
+//! when it is drawn. Colours are [`Ink`]s, so that the same chart can be drawn for light and dark pages.
 //!
 //! ```
 //! use rocm_perf_report::chart::{Axis, Bar, Bars, Chart, Mark, Series, SvgOptions};
@@ -38,20 +37,20 @@ pub(crate) use json::json;
 pub(crate) use svg::escape;
 pub use theme::{Ink, Theme, page_variables};
 
-/// A picture of numbers.
+/// A chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
     /// Stable name; the file name of its image.
     pub name: String,
     /// Heading.
     pub title: String,
-    /// One sentence on what is seen and how to read it.
+    /// One sentence on what it shows and how to read it.
     pub description: String,
-    /// The horizontal axis; with bars across, that of the values.
+    /// The horizontal axis; for horizontal bars, that of the values.
     pub x: Axis,
-    /// The vertical axis; with bars upwards, that of the values.
+    /// The vertical axis; for vertical bars, that of the values.
     pub y: Axis,
-    /// What is drawn.
+    /// The kind of chart, with its data.
     pub mark: Mark,
 }
 
@@ -62,22 +61,22 @@ impl Chart {
         Self { name: name.into(), title: title.into(), description: String::new(), x, y, mark }
     }
 
-    /// The same with a sentence on what is seen.
+    /// Sets the description.
     pub fn with_description(self, description: impl Into<String>) -> Self {
         Self { description: description.into(), ..self }
     }
 
-    /// The same with that horizontal axis.
+    /// Sets the horizontal axis.
     pub fn with_x(self, x: Axis) -> Self {
         Self { x, ..self }
     }
 
-    /// The same with that vertical axis.
+    /// Sets the vertical axis.
     pub fn with_y(self, y: Axis) -> Self {
         Self { y, ..self }
     }
 
-    /// The chart that the JSON contract holds; none where it is not one.
+    /// The chart in the JSON of the contract; `None` if it is not one.
     pub fn of_json(json: &serde_json::Value) -> Option<Self> {
         read::chart(json)
     }
@@ -93,7 +92,7 @@ impl Chart {
         draw::canvas(self, options)
     }
 
-    /// Whether there is nothing to see.
+    /// Whether there is nothing to draw.
     pub fn is_empty(&self) -> bool {
         match &self.mark {
             Mark::Bars(bars) => bars.bars.is_empty(),
@@ -107,24 +106,24 @@ impl Chart {
     }
 }
 
-/// How an axis runs.
+/// The scale of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
-    /// Equal steps.
+    /// Linear.
     #[default]
     Linear,
-    /// Equal factors; numbers must be above zero, others are left out.
+    /// Logarithmic; numbers must be positive, others are left out.
     Log,
 }
 
-/// An axis: what it counts, how it runs, and its ends where data should not decide them.
+/// An axis: its label, unit and scale, and its ends if the data should not decide them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axis {
-    /// What it shows; empty for none.
+    /// Its label; may be empty.
     pub label: String,
-    /// Unit of its numbers, which decides the words at its ticks.
+    /// Unit of its numbers, which decides the tick labels.
     pub unit: Unit,
-    /// How it runs.
+    /// Its scale.
     pub scale: Scale,
     /// Lower end.
     pub min: Option<f64>,
@@ -133,28 +132,28 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// A linear axis of that unit.
+    /// A linear axis with this unit.
     pub fn of(unit: Unit) -> Self {
         Self { unit, ..Self::default() }
     }
 
-    /// A logarithmic axis of that unit.
+    /// A logarithmic axis with this unit.
     pub fn log(unit: Unit) -> Self {
         Self { unit, scale: Scale::Log, ..Self::default() }
     }
 
-    /// The same with a label.
+    /// Sets the label.
     pub fn labelled(self, label: &str) -> Self {
         Self { label: label.into(), ..self }
     }
 
-    /// The same between these ends.
+    /// Sets the ends.
     pub fn between(self, min: f64, max: f64) -> Self {
         Self { min: Some(min), max: Some(max), ..self }
     }
 }
 
-/// A kind of thing that has one colour in a chart and an entry in its legend.
+/// A category with one colour in a chart and an entry in its legend.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// Its name in the legend.
@@ -164,21 +163,21 @@ pub struct Series {
 }
 
 impl Series {
-    /// A series in the colour of that number.
+    /// A series with the colour of this number.
     pub fn new(name: &str, color: usize) -> Self {
         Self { name: name.into(), ink: Ink::Series(color) }
     }
 
-    /// A series in grey, for what is left.
+    /// A series in grey, for the rest.
     pub fn rest(name: &str) -> Self {
         Self { name: name.into(), ink: Ink::Rest }
     }
 }
 
-/// What is drawn.
+/// The kind of chart, with its data.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mark {
-    /// Bars of one or more parts, across or upwards.
+    /// Bars of one or more parts, horizontal or vertical.
     Bars(Bars),
     /// Rows of intervals along a common axis.
     Lanes(Lanes),
@@ -186,41 +185,41 @@ pub enum Mark {
     Histogram(Histogram),
     /// Points and lines.
     Xy(Xy),
-    /// From one total to another, step by step.
+    /// A waterfall from one total to another, step by step.
     Waterfall(Vec<Step>),
-    /// Shapes at given places.
+    /// Shapes at given positions.
     Drawing(Drawing),
-    /// A field of cells whose colours are numbers.
+    /// A grid of cells whose colours show numbers.
     Heat(Heat),
 }
 
-/// A field of cells: the darker, the higher its number.
+/// A grid of cells: the higher the number, the darker the cell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Heat {
-    /// What the rows are, from the top.
+    /// Labels of the rows, from the top.
     pub rows: Vec<String>,
-    /// What the columns are, from the left.
+    /// Labels of the columns, from the left.
     pub columns: Vec<String>,
     /// Numbers by row and column; absent cells stay blank.
     pub values: Vec<Vec<Option<f64>>>,
     /// Unit of the numbers.
     pub unit: Unit,
-    /// What counts as nothing.
+    /// Low end of the colour scale.
     pub low: f64,
-    /// What counts as most.
+    /// High end of the colour scale.
     pub high: f64,
 }
 
 /// Bars of one or more parts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bars {
-    /// What the parts of a bar are; one entry makes plain bars, and no legend.
+    /// The parts of a bar; a single one makes plain bars without a legend.
     pub series: Vec<Series>,
     /// The bars, first on top or at the left.
     pub bars: Vec<Bar>,
-    /// Whether bars grow upwards instead of to the right.
+    /// Whether bars are vertical.
     pub upwards: bool,
-    /// Whether the parts of a bar stand side by side instead of on each other.
+    /// Whether the parts of a bar are side by side instead of stacked.
     pub grouped: bool,
 }
 
@@ -239,15 +238,15 @@ impl Bars {
 /// One bar.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bar {
-    /// What it stands for; shortened when there is no room.
+    /// Its label; shortened if there is no room.
     pub label: String,
     /// A value for each series; absent ones leave a gap.
     pub values: Vec<Option<f64>>,
-    /// Words at its end instead of the number.
+    /// Text at its end instead of the number.
     pub end: String,
-    /// Words for who points at it.
+    /// Tooltip.
     pub tip: String,
-    /// Its colour, where that is not its series'.
+    /// Its colour, if it is not that of its series.
     pub ink: Option<Ink>,
 }
 
@@ -258,17 +257,17 @@ impl Bar {
         Self { label: label.into(), values, ..Self::default() }
     }
 
-    /// The same with words at its end.
+    /// Sets the text at its end.
     pub fn with_end(self, end: impl Into<String>) -> Self {
         Self { end: end.into(), ..self }
     }
 
-    /// The same with words for who points at it.
+    /// Sets the tooltip.
     pub fn with_tip(self, tip: impl Into<String>) -> Self {
         Self { tip: tip.into(), ..self }
     }
 
-    /// The same in that colour.
+    /// Sets the colour.
     pub fn with_ink(self, ink: Ink) -> Self {
         Self { ink: Some(ink), ..self }
     }
@@ -277,7 +276,7 @@ impl Bar {
 /// Rows of intervals along a common axis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lanes {
-    /// What the intervals are.
+    /// Categories of the intervals.
     pub series: Vec<Series>,
     /// The rows, first on top.
     pub lanes: Vec<Lane>,
@@ -286,13 +285,13 @@ pub struct Lanes {
 /// One row of intervals.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lane {
-    /// What the row is of.
+    /// Label of the row.
     pub label: String,
     /// Its intervals.
     pub spans: Vec<Span>,
 }
 
-/// One interval; where many are summed up, part of the row's height.
+/// One interval; in an aggregated row it fills a part of the row's height.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Span {
     /// Start on the axis.
@@ -301,13 +300,13 @@ pub struct Span {
     pub end: f64,
     /// Number of its series.
     pub series: usize,
-    /// Where it begins above the row's foot, as part of the row's height.
+    /// Its lower edge, as a share of the row's height.
     pub base: f64,
-    /// How high it is, as part of the row's height.
+    /// Its height, as a share of the row's height.
     pub height: f64,
-    /// Words inside it, where there is room.
+    /// Text inside it, if there is room.
     pub label: String,
-    /// Words for who points at it.
+    /// Tooltip.
     pub tip: String,
 }
 
@@ -321,7 +320,7 @@ impl Span {
 /// Counts of intervals along an axis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
-    /// What the parts of a column are.
+    /// The parts of a column.
     pub series: Vec<Series>,
     /// Intervals with their counts, in order.
     pub bins: Vec<Bin>,
@@ -334,9 +333,9 @@ pub struct Bin {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// A count for each series, on each other.
+    /// A count for each series, stacked.
     pub values: Vec<f64>,
-    /// Words for who points at it.
+    /// Tooltip.
     pub tip: String,
 }
 
@@ -345,21 +344,21 @@ pub struct Bin {
 pub struct Xy {
     /// The data.
     pub series: Vec<XySeries>,
-    /// Lines to compare with, such as roofs.
+    /// Reference lines, such as roofs.
     pub references: Vec<Reference>,
 }
 
-/// How the points of a series are joined.
+/// How to connect the points of a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Join {
-    /// Not at all.
+    /// Not connected.
     #[default]
     Points,
-    /// By straight lines.
+    /// With straight lines.
     Line,
-    /// By steps: a value holds until the next.
+    /// With steps: a value holds until the next one.
     Steps,
-    /// By steps, with the area below filled.
+    /// With steps, with the area below filled.
     Area,
 }
 
@@ -368,31 +367,31 @@ pub enum Join {
 pub struct XySeries {
     /// Name and colour.
     pub series: Series,
-    /// How its points are joined.
+    /// How to connect its points.
     pub join: Join,
-    /// The points, in order of x where they are joined.
+    /// The points, in x order if they are connected.
     pub points: Vec<Point>,
 }
 
 /// One point.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Point {
-    /// Place on the horizontal axis.
+    /// Position on the horizontal axis.
     pub x: f64,
-    /// Place on the vertical axis.
+    /// Position on the vertical axis.
     pub y: f64,
-    /// Its area relative to others, 0 to 1; all alike when absent.
+    /// Its relative area, 0 to 1; if `None`, all points have the same size.
     pub weight: Option<f64>,
-    /// Words beside it, where there is room.
+    /// Text next to it, if there is room.
     pub label: String,
-    /// Words for who points at it.
+    /// Tooltip.
     pub tip: String,
 }
 
-/// A line to compare with.
+/// A reference line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
-    /// Words along it.
+    /// Text along it.
     pub label: String,
     /// Its corners; parts outside the axes are cut.
     pub points: Vec<(f64, f64)>,
@@ -405,24 +404,24 @@ pub struct Reference {
 /// One step of a waterfall.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// What it stands for.
+    /// Its label.
     pub label: String,
-    /// The change, or the total it comes to.
+    /// The change, or the total.
     pub value: f64,
-    /// Whether it is a total, which stands on the axis.
+    /// Whether it is a total, which starts at the axis.
     pub total: bool,
-    /// Words for who points at it.
+    /// Tooltip.
     pub tip: String,
 }
 
-/// Shapes at given places, for pictures that are no chart of axes.
+/// Shapes at given positions, for pictures without axes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Drawing {
-    /// Width of the canvas that places refer to.
+    /// Width of the coordinate system.
     pub width: f64,
     /// Its height.
     pub height: f64,
-    /// What is on it, first at the back.
+    /// Its shapes, back to front.
     pub shapes: Vec<Shape>,
 }
 
@@ -445,7 +444,7 @@ pub enum Shape {
         fill: Ink,
         /// Colour of its border.
         border: Option<Ink>,
-        /// Words for who points at it.
+        /// Tooltip.
         tip: String,
     },
     /// A line through points.
@@ -461,28 +460,28 @@ pub enum Shape {
         /// Whether it ends in an arrow head.
         arrow: bool,
     },
-    /// Words.
+    /// Text.
     Words {
-        /// Where they start, end or have their middle.
+        /// Position of the anchor.
         x: f64,
-        /// Their base line.
+        /// The baseline.
         y: f64,
-        /// The words; shortened to `room` when that is not zero.
+        /// The text; shortened to `room` unless that is zero.
         text: String,
         /// Size of the letters.
         size: f64,
-        /// Which point of the words stands at `x`.
+        /// Which point of the text is at `x`.
         anchor: Anchor,
-        /// Whether they are heavier.
+        /// Whether it is bold.
         bold: bool,
         /// Colour.
         ink: Ink,
-        /// Most that they may be wide; 0 for no limit.
+        /// Maximum width; 0 for no limit.
         room: f64,
     },
 }
 
-/// Which point of a text stands at its place.
+/// Which point of a text is at its position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Anchor {
     /// Its start.

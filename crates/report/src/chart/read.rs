@@ -1,4 +1,4 @@
-//! Charts from the JSON contract. What an older version did not write gets its usual value.
+//! Charts from the JSON contract. Fields that an older version did not write get their defaults.
 
 use serde_json::Value as Json;
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::Unit;
 
-/// The chart, if the data is one that can be drawn.
+/// The chart, if the data describes one that can be drawn.
 pub(super) fn chart(json: &Json) -> Option<Chart> {
     Some(Chart {
         name: text(&json["name"]),
@@ -60,7 +60,7 @@ fn axis(json: &Json) -> Axis {
     Axis { label: text(&json["label"]), unit: unit(&json["unit"]), scale, min, max }
 }
 
-/// Names with their colours; in their order where no colours were written.
+/// Names with their colours; default colours if none were written.
 fn series(data: &Json) -> Vec<Series> {
     let named = list(&data["series"]).enumerate();
     named
@@ -111,7 +111,7 @@ fn mark(kind: &str, data: &Json) -> Option<Mark> {
             Mark::Waterfall(list(&data["steps"]).map(step).collect())
         }
         "heat" => Mark::Heat(heat(data)),
-        // An older version wrote only the words of a drawing.
+        // An older version wrote only the text of a drawing.
         "drawing" if data["shapes"].is_array() => Mark::Drawing(Drawing {
             width: number(&data["width"]),
             height: number(&data["height"]),
@@ -121,7 +121,7 @@ fn mark(kind: &str, data: &Json) -> Option<Mark> {
     })
 }
 
-/// A bar with one value for each kind, however many were written.
+/// A bar with exactly one value per series.
 fn bar(json: &Json, kinds: usize) -> Bar {
     Bar {
         label: text(&json["label"]),
@@ -306,7 +306,7 @@ mod tests {
         {
             assert_eq!(Chart::of_json(&serde_json::from_str(json).expect("JSON")), None, "{json}");
         }
-        // A kind that the chart does not have is not drawn.
+        // A span with an unknown series is not drawn.
         let lanes = serde_json::json!({
             "mark": "lanes", "data": { "series": ["a"], "lanes": [{ "label": "l", "spans": [{ "series": 7 }] }] },
         });

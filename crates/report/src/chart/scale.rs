@@ -1,16 +1,16 @@
-//! From numbers to places along an axis, and the ticks at which numbers are written.
+//! Maps numbers to positions along an axis, and chooses its ticks.
 
 use super::{Axis, Scale};
 use crate::{Unit, Value, number};
 
-/// A number on the axis and the words beside it.
+/// A number on the axis and its label.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tick {
     pub value: f64,
     pub label: String,
 }
 
-/// An axis with its ends decided, between two places on the canvas.
+/// An axis with fixed ends, between two positions on the canvas.
 #[derive(Clone, Debug)]
 pub struct Scaled {
     pub low: f64,
@@ -22,7 +22,7 @@ pub struct Scaled {
 }
 
 impl Scaled {
-    /// Decides the ends of an axis over `values` (at least one of which it has room for).
+    /// Decides the ends of an axis for `values`, at least one of which is inside them.
     pub fn new(axis: &Axis, values: impl Iterator<Item = f64>, from: f64, to: f64) -> Self {
         let log = axis.scale == Scale::Log;
         let usable = values.filter(|v| v.is_finite() && (!log || *v > 0.0));
@@ -33,7 +33,7 @@ impl Scaled {
         }
         let positive = |end: Option<f64>| end.filter(|v| v.is_finite() && (!log || *v > 0.0));
         if log {
-            // A little air, so that nothing stands on the frame.
+            // Some margin, so that nothing touches the frame.
             (low, high) = (low / 1.15, high * 1.15);
             if high / low < 4.0 {
                 (low, high) = (low / 2.0, high * 2.0);
@@ -47,7 +47,7 @@ impl Scaled {
         Self { low, high, from, to, log, unit: axis.unit }
     }
 
-    /// The same with its upper end at the next tick, for bars that should end below it.
+    /// Extends the upper end to the next tick, for bars that should end below it.
     pub fn rounded(mut self, room_per_tick: f64) -> Self {
         if !self.log {
             let step = self.step(room_per_tick);
@@ -57,7 +57,7 @@ impl Scaled {
         self
     }
 
-    /// The place of a number; numbers beyond the ends are held at them.
+    /// The position of a number; numbers beyond the ends are clamped.
     pub fn place(&self, value: f64) -> f64 {
         let part = if self.log {
             (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
@@ -67,17 +67,17 @@ impl Scaled {
         self.from + part.clamp(0.0, 1.0) * (self.to - self.from)
     }
 
-    /// Whether a number lies between the ends.
+    /// Whether a number is between the ends.
     pub fn holds(&self, value: f64) -> bool {
         value >= self.low && value <= self.high
     }
 
-    /// Whether it runs in equal factors.
+    /// Whether it is logarithmic.
     pub fn is_log(&self) -> bool {
         self.log
     }
 
-    /// Ticks that are at least so far apart.
+    /// Ticks that are at least this far apart.
     pub fn ticks(&self, room_per_tick: f64) -> Vec<Tick> {
         if self.log { self.log_ticks(room_per_tick) } else { self.linear_ticks(room_per_tick) }
     }
@@ -119,7 +119,7 @@ impl Scaled {
             .collect()
     }
 
-    /// Powers of ten, every second or third where there is no room for all.
+    /// Powers of ten; only every second or third if there is no room for all.
     fn log_ticks(&self, room_per_tick: f64) -> Vec<Tick> {
         let decades = (self.high / self.low).log10();
         let per_decade = (self.to - self.from).abs() / decades;
@@ -157,7 +157,7 @@ fn unit_factor(unit: Unit, largest: f64) -> (f64, &'static str) {
     }
 }
 
-/// A round number with its unit and no more digits than it has.
+/// A round number with its unit and no extra digits.
 fn short(value: f64, unit: Unit) -> String {
     let (factor, suffix) = unit_factor(unit, value * (1.0 + 1e-9));
     let shown = value / factor;

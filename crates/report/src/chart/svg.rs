@@ -6,7 +6,7 @@ use super::canvas::{Canvas, DASHES, DISC_OPACITY, HALO, Lettering, Shape};
 use super::text::FAMILIES;
 use super::{Anchor, Ink, Theme};
 
-/// A finished canvas as one SVG element, with words for who cannot see it; `scope` makes ids unique where several
+/// A finished canvas as one SVG element, with text for screen readers; `scope` makes ids unique if several
 /// charts share a page.
 pub fn svg(canvas: &Canvas, theme: Theme, scope: &str, title: &str, description: &str) -> String {
     let mut text = String::new();
@@ -18,7 +18,7 @@ pub fn svg(canvas: &Canvas, theme: Theme, scope: &str, title: &str, description:
         short(canvas.height)
     );
     if theme == Theme::Page {
-        // An element called title would show as a tip of the whole chart.
+        // A `title` element would show as a tooltip of the whole chart.
         text.truncate(text.len() - 1);
         _ = write!(text, " aria-label=\"{}\">", escape(&format!("{title}. {description}")));
     } else {
@@ -180,19 +180,19 @@ impl Writer<'_> {
     }
 }
 
-/// Place and size of a box as attributes.
+/// Position and size of a box as attributes.
 fn placed((x, y): (f64, f64), (width, height): (f64, f64)) -> String {
     format!("x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"", short(x), short(y), short(width), short(height))
 }
 
-/// Two digits after the point at most: a hundredth of a pixel is enough.
+/// At most two decimals: a hundredth of a pixel is enough.
 fn short(number: f64) -> String {
     let text = format!("{:.2}", if number.is_finite() { number } else { 0.0 });
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text == "-0" { "0".into() } else { text.into() }
 }
 
-/// Text as XML has it; characters that XML cannot hold become spaces.
+/// Text escaped for XML; characters that XML cannot hold become spaces.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,9 +1,10 @@
-//! How wide a text is in the font of charts, and texts cut to a width.
+//! The width of texts in the font of charts, and texts cut to a width.
 
-/// Families to draw charts with; the first is the one that measures and images are made with.
+/// Font families for charts; the first one is used for measuring and for images.
 pub const FAMILIES: &str = "Roboto, 'Helvetica Neue', Helvetica, Arial, sans-serif";
 
-/// Advance of the printable ASCII characters of Roboto Regular from the space on, in 1/2048 of the letter size.
+/// Advance of the printable ASCII characters of Roboto Regular, starting at the space, in 1/2048 of the font
+/// size.
 #[rustfmt::skip]
 const ADVANCES: [u16; 95] = [
     508, 528, 656, 1261, 1151, 1500, 1274, 358, 701, 713, 882, 1162, 403, 566, 540, 845,
@@ -13,13 +14,13 @@ const ADVANCES: [u16; 95] = [
     633, 1114, 1150, 1072, 1155, 1086, 712, 1150, 1128, 498, 490, 1038, 498, 1796, 1131, 1168,
     1150, 1164, 694, 1057, 670, 1129, 992, 1539, 1016, 969, 1016, 693, 500, 693, 1393,
 ];
-/// Of other characters that take one column, and of those that take two.
+/// Advance of other characters that take one column, and of those that take two.
 const ONE_COLUMN: u16 = 1344;
 const TWO_COLUMNS: u16 = 2048;
 /// Other fonts of the list are a little wider.
 const SAFETY: f64 = 1.04;
 
-/// Width of a text in letters of that size.
+/// Width of a text at this size.
 pub fn width(text: &str, size: f64) -> f64 {
     let units: u64 = text.chars().map(|c| u64::from(advance(c))).sum();
     units as f64 / 2048.0 * size * SAFETY
@@ -37,7 +38,7 @@ fn advance(c: char) -> u16 {
     }
 }
 
-/// The text cut in its middle to fit; both ends of a kernel name tell something.
+/// The text cut in the middle to fit; both ends of a kernel name are informative.
 pub fn shorten(text: &str, size: f64, room: f64) -> String {
     if width(text, size) <= room {
         return text.to_string();
@@ -49,7 +50,7 @@ pub fn shorten(text: &str, size: f64, room: f64) -> String {
         let end: String = chars[chars.len() - tail..].iter().collect();
         format!("{}…{}", head.trim_end(), end.trim_start())
     };
-    // The widths of cuts grow with what is kept: search for the longest that fits.
+    // A cut gets wider the more text it keeps: search for the longest that fits.
     let (mut fits, mut fails) = (0, chars.len());
     while fits + 1 < fails {
         let middle = (fits + fails) / 2;

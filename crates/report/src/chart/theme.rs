@@ -1,13 +1,13 @@
-//! Colours by meaning, for light pages, dark pages, and pages that decide themselves.
+//! Colours by meaning, for light pages, dark pages, and pages that define the colours themselves.
 
 use std::fmt::Write;
 
-/// A colour by what it is for.
+/// A colour by its purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ink {
     /// Main text.
     Text,
-    /// Text and marks that stand back.
+    /// Secondary text and marks.
     Muted,
     /// Lines of a grid.
     Grid,
@@ -15,33 +15,33 @@ pub enum Ink {
     Axis,
     /// The page.
     Surface,
-    /// Areas a little apart from the page.
+    /// Areas slightly raised from the page.
     Raised,
-    /// A kind of thing, by number; from [`Ink::SERIES`] on they repeat.
+    /// A category, by number; from [`Ink::SERIES`] on they repeat.
     Series(usize),
-    /// What is left when the kinds are told.
+    /// The rest, without its own category.
     Rest,
     /// Better.
     Good,
     /// Worse.
     Bad,
-    /// How much, from 0 (nothing) to [`Ink::HEAT`] - 1 (most).
+    /// A heat level, from 0 (lowest) to [`Ink::HEAT`] - 1 (highest).
     Heat(usize),
 }
 
 impl Ink {
-    /// How many kinds have colours of their own.
+    /// Number of categories with their own colours.
     pub const SERIES: usize = 8;
 
-    /// Steps from nothing to most.
+    /// Number of heat levels.
     pub const HEAT: usize = 6;
 
-    /// Its word in JSON: `series-1`, `good`.
+    /// Its name in JSON: `series-1`, `good`.
     pub(crate) fn name(self) -> &'static str {
         COLORS[self.place()].0.trim_start_matches('-')
     }
 
-    /// The ink with that word.
+    /// The ink with this name.
     pub(crate) fn of_name(name: &str) -> Option<Self> {
         let plain = [
             Ink::Text,
@@ -77,8 +77,8 @@ impl Ink {
 
 /// (name of the CSS variable, colour on light, colour on dark), by [`Ink::place`].
 ///
-/// The kinds keep their hue in both themes and differ in lightness too, so that they stay apart in grey and for
-/// people who do not tell red from green.
+/// Categories keep their hue in both themes and also differ in lightness, so that they are distinguishable in
+/// grey and for people with red-green colour blindness.
 const COLORS: [(&str, &str, &str); 23] = [
     ("--text", "#1c2128", "#e4e7eb"),
     ("--muted", "#5c6672", "#9aa5b1"),
@@ -105,7 +105,7 @@ const COLORS: [(&str, &str, &str); 23] = [
     ("--heat-6", "#861f2b", "#f2a08a"),
 ];
 
-/// For which page a chart is drawn.
+/// The page that a chart is drawn for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Theme {
     /// Dark on light; also for paper.
@@ -113,12 +113,12 @@ pub enum Theme {
     Light,
     /// Light on dark.
     Dark,
-    /// Colours are CSS variables of the page the chart is part of, and pointing is left to its script.
+    /// Colours are CSS variables of the enclosing page, whose script handles the pointer.
     Page,
 }
 
 impl Theme {
-    /// The colour as SVG has it.
+    /// The colour in SVG.
     pub(crate) fn color(self, ink: Ink) -> String {
         let (variable, light, dark) = COLORS[ink.place()];
         match self {
@@ -129,7 +129,7 @@ impl Theme {
     }
 }
 
-/// The declarations that give the variables of [`Theme::Page`] the colours of a theme.
+/// CSS declarations that set the variables of [`Theme::Page`] to the colours of a theme.
 pub fn page_variables(dark: bool) -> String {
     let mut text = String::new();
     for (variable, on_light, on_dark) in COLORS {

@@ -9,13 +9,13 @@ pub fn csv(table: &Table) -> String {
     csv_header(table) + &csv_rows(table)
 }
 
-/// The line with the keys.
+/// The header line with the keys.
 pub fn csv_header(table: &Table) -> String {
     let header: Vec<String> = table.columns.iter().map(|column| quoted(&column.key)).collect();
     header.join(",") + "\n"
 }
 
-/// The rows alone, for tables that come in pieces.
+/// Only the rows, for tables that arrive in pieces.
 pub fn csv_rows(table: &Table) -> String {
     let mut text = String::new();
     for row in &table.rows {

@@ -1,9 +1,9 @@
-//! What can go wrong when a file is made from a report.
+//! Errors when making a file from a report.
 
 /// Why a file could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
-    /// A chart's drawing was not understood.
+    /// A chart's drawing could not be parsed.
     #[error("cannot read the drawing: {0}")]
     Drawing(String),
     /// The picture would be too large.

@@ -8,13 +8,13 @@ use resvg::usvg::{Options, Tree, fontdb};
 use super::{RenderError, jpeg as encoder};
 use crate::fonts;
 
-/// Wider or higher pictures are refused: JPEG cannot hold them, and nobody can look at them.
+/// Larger pictures are refused: JPEG cannot hold them, and nobody can view them.
 const LONGEST: u32 = 32_000;
 
-/// Of 100: lines and letters stay clean.
+/// Out of 100: lines and letters stay clean.
 const JPEG_QUALITY: u8 = 93;
 
-/// The fonts of the program and no others, so that a picture is the same everywhere.
+/// Only the program's own fonts, so that a picture is the same everywhere.
 pub(super) static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
     let mut fonts = fontdb::Database::new();
     fonts.load_font_data(fonts::REGULAR.to_vec());
@@ -23,25 +23,25 @@ pub(super) static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
     Arc::new(fonts)
 });
 
-/// An SVG drawing as PNG, `scale` pixels for each of its own.
+/// An SVG drawing as PNG, with `scale` pixels per SVG unit.
 pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, RenderError> {
     pixels(svg, scale)?.encode_png().map_err(|error| RenderError::Encoding(error.to_string()))
 }
 
-/// The same as JPEG.
+/// An SVG drawing as JPEG.
 pub fn jpeg(svg: &str, scale: f32) -> Result<Vec<u8>, RenderError> {
     let pixels = pixels(svg, scale)?;
     let columns = pixels.width() as usize;
     let sides = u16::try_from(pixels.width()).ok().zip(u16::try_from(pixels.height()).ok());
     let (width, height) = sides.ok_or(RenderError::TooLarge(pixels.width(), pixels.height()))?;
-    // Charts paint their own page, so nothing is left to be seen through.
+    // Charts paint their own background, so nothing is transparent.
     Ok(encoder::encode(width, height, JPEG_QUALITY, |x, y| {
         let pixel = pixels.pixels()[y * columns + x];
         [pixel.red(), pixel.green(), pixel.blue()]
     }))
 }
 
-/// The drawing, understood.
+/// The parsed drawing.
 pub(super) fn tree(svg: &str) -> Result<Tree, RenderError> {
     let options = Options { font_family: "Roboto".into(), fontdb: Arc::clone(&FONTS), ..Options::default() };
     Tree::from_str(svg, &options).map_err(|error| RenderError::Drawing(error.to_string()))

@@ -1,33 +1,33 @@
 //! Baseline JPEG (ITU-T T.81) with full colour resolution: letters and thin lines in colour stay clean.
 //!
-//! Encoders in the registry bring colour management or a licence of their own for what a chart needs of them: one
-//! kind of file, three components, the example tables of the standard's annex K.
+//! Existing crates bring colour management or their own licences for the little that a chart needs: one kind
+//! of file, three components, the example tables of the standard's annex K.
 
 /// Code and length in bits of every symbol.
 type BySymbol = [(u16, u8); 256];
 
-/// Places of an 8×8 block in the order of rising frequency.
+/// Positions in an 8×8 block, in order of increasing frequency.
 const ZIGZAG: [usize; 64] = [
     0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7,
     14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39,
     46, 53, 60, 61, 54, 47, 55, 62, 63,
 ];
 
-/// Steps of brightness at quality 50, row by row (table K.1).
+/// Quantisation of brightness at quality 50, row by row (table K.1).
 const BRIGHTNESS: [u16; 64] = [
     16, 11, 10, 16, 24, 40, 51, 61, 12, 12, 14, 19, 26, 58, 60, 55, 14, 13, 16, 24, 40, 57, 69, 56, 14, 17,
     22, 29, 51, 87, 80, 62, 18, 22, 37, 56, 68, 109, 103, 77, 24, 35, 55, 64, 81, 104, 113, 92, 49, 64, 78,
     87, 103, 121, 120, 101, 72, 92, 95, 98, 112, 100, 103, 99,
 ];
 
-/// Steps of colour at quality 50 (table K.2).
+/// Quantisation of colour at quality 50 (table K.2).
 const COLOR: [u16; 64] = [
     17, 18, 24, 47, 99, 99, 99, 99, 18, 21, 26, 66, 99, 99, 99, 99, 24, 26, 56, 99, 99, 99, 99, 99, 47, 66,
     99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99,
     99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99,
 ];
 
-/// A Huffman table as the file holds it: codes of each length, and their symbols (tables K.3 to K.6).
+/// A Huffman table as stored in the file: codes of each length, and their symbols (tables K.3 to K.6).
 struct Codes {
     lengths: [u8; 16],
     symbols: &'static [u8],
@@ -95,7 +95,7 @@ impl Codes {
     }
 }
 
-/// The file of a picture: `pixels` gives red, green and blue by column and row. Sides are from 1 to 65,535.
+/// The file of a picture: `pixels` returns red, green and blue by column and row. Sides are from 1 to 65,535.
 pub(super) fn encode(
     width: u16,
     height: u16,
@@ -130,7 +130,7 @@ pub(super) fn encode(
     let (width, height) = (usize::from(width), usize::from(height));
     for top in (0..height).step_by(8) {
         for left in (0..width).step_by(8) {
-            // Beyond the edge the last column and row go on.
+            // Beyond the edge, the last column and row repeat.
             let pixels: [[f32; 3]; 64] = std::array::from_fn(|place| {
                 let (x, y) = ((left + place % 8).min(width - 1), (top + place / 8).min(height - 1));
                 pixel(x, y).map(f32::from)
@@ -156,14 +156,14 @@ fn segment(file: &mut Vec<u8>, marker: u8, content: &[u8]) {
     file.extend(content);
 }
 
-/// Steps for a quality from 1 to 100, by the usual rule.
+/// Quantisation for a quality from 1 to 100, by the usual rule.
 fn scaled(table: &[u16; 64], quality: u8) -> [u16; 64] {
     let quality = u32::from(quality.clamp(1, 100));
     let percent = if quality < 50 { 5000 / quality } else { 200 - 2 * quality };
     table.map(|step| ((u32::from(step) * percent + 50) / 100).clamp(1, 255) as u16)
 }
 
-/// Cosines by frequency and place, scaled so that the transform keeps lengths.
+/// Cosines by frequency and position, scaled so that the transform preserves lengths.
 fn waves() -> [[f32; 8]; 8] {
     let mut waves = [[0.0; 8]; 8];
     for (frequency, wave) in waves.iter_mut().enumerate() {
@@ -176,7 +176,7 @@ fn waves() -> [[f32; 8]; 8] {
     waves
 }
 
-/// The block's frequencies in steps, in zigzag order.
+/// The block's quantised frequencies, in zigzag order.
 fn levels(block: &[f32; 64], waves: &[[f32; 8]; 8], steps: &[u16; 64]) -> [i32; 64] {
     let mut half = [0.0f32; 64];
     for row in 0..8 {
@@ -208,7 +208,7 @@ impl Bits {
             self.count -= 8;
             let byte = (self.waiting >> self.count) as u8;
             self.file.push(byte);
-            // A zero follows, lest it be taken for a marker.
+            // A zero follows, so that it is not taken for a marker.
             if byte == 0xff {
                 self.file.push(0);
             }
@@ -220,7 +220,7 @@ impl Bits {
         self.put(u32::from(code), length);
     }
 
-    /// The bits of a number whose length is known: negative ones less one.
+    /// The bits of a number of known length: negative ones less one.
     fn number(&mut self, value: i32, size: u8) {
         let bits = if value < 0 { value - 1 } else { value } as u32;
         self.put(bits & ((1 << size) - 1), size);
@@ -261,7 +261,7 @@ impl Bits {
 mod tests {
     use super::*;
 
-    /// Independent truth: another decoder gives the colours back, at sides that are no multiple of a block too.
+    /// Independent check: another decoder restores the colours, even if sides are not multiples of a block.
     #[test]
     fn another_decoder_gives_the_colours_back() {
         for (width, height) in [(1, 1), (8, 8), (37, 21), (64, 9)] {

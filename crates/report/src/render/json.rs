@@ -1,13 +1,14 @@
-//! The JSON contract: one object, stable keys, absent numbers as `null` with their reason where there is one.
+//! The JSON contract: one object, stable keys, absent numbers as `null`, with their reason if there is one.
 //!
-//! Rows are written as they are visited: a tree of a table with many rows would cost more than all the rest.
+//! Rows are written as they are visited: building a tree for a table with many rows would cost more than
+//! everything else.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value as Json, json};
 
 use crate::{Finding, Report, Table, Value};
 
-/// Version of the contract; a change of meaning bumps it.
+/// Version of the contract; any change of meaning increments it.
 const SCHEMA: u32 = 1;
 
 /// The report as one JSON object, ending in a newline.
@@ -22,7 +23,7 @@ pub fn json_rows(table: &Table) -> Json {
     serde_json::to_value(Rows(table)).unwrap_or_default()
 }
 
-/// A report as the contract has it.
+/// A report in the form of the contract.
 struct Object<'a> {
     report: &'a Report,
     version: &'a str,
@@ -145,7 +146,7 @@ impl Serialize for Row<'_> {
     }
 }
 
-/// Why cells of a row are absent.
+/// The reasons of a row's absent cells.
 struct Absent<'a>(&'a Row<'a>);
 
 impl Serialize for Absent<'_> {
@@ -160,7 +161,7 @@ impl Serialize for Cell<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
             Value::Int(number) => serializer.serialize_i64(*number),
-            // Numbers that JSON has no word for become null.
+            // Numbers that JSON cannot represent become null.
             Value::Float(number) => serializer.serialize_f64(*number),
             Value::Text(text) => serializer.serialize_str(text),
             Value::Absent(_) => serializer.serialize_unit(),

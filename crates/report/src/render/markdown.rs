@@ -1,4 +1,5 @@
-//! A report as Markdown. What a trace says (names, paths, messages) is escaped: `f<float>` is shown, not taken for a tag.
+//! A report as Markdown. Text from the trace (names, paths, messages) is escaped: `f<float>` is shown, not
+//! taken for a tag.
 
 use crate::visible::one_line;
 use std::fmt::Write;
@@ -60,10 +61,10 @@ pub fn markdown_table(text: &mut String, table: &Table) {
     }
 }
 
-/// Text on one line with nothing that Markdown or HTML would take for markup. Code between backticks stays code.
+/// Text on one line with all Markdown and HTML markup escaped. Code between backticks stays code.
 pub(super) fn escaped(text: &str) -> String {
     let line = one_line(text);
-    // Only backticks that come in pairs are code.
+    // Only paired backticks are code.
     let pairs = line.matches('`').count().is_multiple_of(2);
     let mut out = String::with_capacity(line.len());
     let (mut in_code, mut before) = (false, ' ');
@@ -74,14 +75,14 @@ pub(super) fn escaped(text: &str) -> String {
                 in_code = !in_code;
                 out.push(c);
             }
-            // A table ends a cell at a bar even inside code.
+            // A bar ends a table cell even inside code.
             '|' => out.push_str("\\|"),
             _ if in_code => out.push(c),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
             '\\' | '`' | '*' | '[' | ']' | '~' => out.extend(['\\', c]),
-            // Inside a word an underscore is only itself.
+            // An underscore inside a word is literal.
             '_' if !(before.is_alphanumeric() && rest.peek().is_some_and(|c| c.is_alphanumeric())) => {
                 out.extend(['\\', c]);
             }
@@ -92,7 +93,7 @@ pub(super) fn escaped(text: &str) -> String {
     out
 }
 
-/// Text as code, whatever backticks it has itself.
+/// Text as code, even if it contains backticks.
 pub(super) fn code(text: &str) -> String {
     let line = one_line(text);
     let longest = line.split(|c| c != '`').map(str::len).max().unwrap_or(0);

@@ -1,9 +1,9 @@
-//! A document as Markdown, in its order of reading.
+//! A document as Markdown, in reading order.
 
 use std::fmt::Write;
 
 use super::markdown::{code, escaped, markdown_table};
-use crate::document::{Document, Found};
+use crate::document::{Document, SectionContent};
 use crate::{Finding, HealthStatus, Report};
 
 /// Headings, figures, findings and tables of at most `rows` rows (0 for all); `picture` names the file of a chart.
@@ -38,7 +38,7 @@ pub fn markdown_document(
         }
         for part in parts {
             match part {
-                Found::Chart(chart) => {
+                SectionContent::Chart(chart) => {
                     if let Some(file) = picture(&chart.name) {
                         _ = write!(
                             text,
@@ -49,19 +49,19 @@ pub fn markdown_document(
                         );
                     }
                 }
-                Found::Table(table) => {
+                SectionContent::Table(table) => {
                     let mut table = table.clone();
                     table.limit(rows);
                     let mut one = String::new();
                     markdown_table(&mut one, &table);
-                    // Below the section's heading.
+                    // One level below the section's heading.
                     text.push_str(&one.replacen("\n## ", "\n### ", 1));
                 }
-                Found::Findings => {
+                SectionContent::Findings => {
                     document.report.findings.iter().for_each(|found| finding(&mut text, found))
                 }
-                Found::Health => health(&mut text, &document.report),
-                Found::Notes => {
+                SectionContent::Health => health(&mut text, &document.report),
+                SectionContent::Notes => {
                     for note in &document.report.notes {
                         _ = write!(text, "\n_{}_\n", escaped(note));
                     }

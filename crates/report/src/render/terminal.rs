@@ -1,4 +1,4 @@
-//! A report for a terminal: tables that fit its width, health and notes below.
+//! A report for a terminal: tables that fit its width, with health and notes below.
 
 use std::fmt::Write;
 
@@ -6,18 +6,18 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::{Finding, HealthCheck, HealthStatus, Report, Table, Verdict, layout};
 
-/// How wide the terminal is, whether it shows colours, and how to get what a screen has no room for.
+/// The width of the terminal, whether it supports colours, and how to get what does not fit on a screen.
 #[derive(Clone, Copy, Debug)]
 pub struct TerminalOptions {
     /// Characters per line.
     pub width: usize,
     /// Whether to use colours.
     pub color: bool,
-    /// How to see all rows of a table, such as `limit=0 shows all`; empty where nobody can.
+    /// How to see all rows of a table, such as `limit=0 shows all`; empty if that is impossible.
     pub all_rows: &'static str,
     /// How to see all health checks.
     pub all_checks: &'static str,
-    /// Whether to show tables that are details.
+    /// Whether to show detail tables.
     pub details: bool,
 }
 
@@ -27,7 +27,7 @@ impl Default for TerminalOptions {
     }
 }
 
-/// Words in parentheses, nothing for none.
+/// Text in parentheses; empty if there is none.
 fn aside(words: &str) -> String {
     if words.is_empty() { String::new() } else { format!(" ({words})") }
 }
@@ -128,7 +128,7 @@ fn draw(text: &mut String, table: &Table, options: &TerminalOptions) {
     text.push('\n');
 }
 
-/// Which columns did not fit, the first few by name.
+/// The columns that did not fit, the first few by name.
 fn not_shown(columns: &[String]) -> String {
     const NAMED: usize = 8;
     let named = columns[..columns.len().min(NAMED)].join(", ");
@@ -138,7 +138,7 @@ fn not_shown(columns: &[String]) -> String {
     }
 }
 
-/// Checks that are not perfect; a thousand inputs with one fault take a few lines, not a thousand.
+/// Checks that did not pass; a thousand inputs with one fault take a few lines, not a thousand.
 fn draw_health(text: &mut String, checks: &[HealthCheck], options: &TerminalOptions) {
     const SHOWN: usize = 3;
     let problems: Vec<&HealthCheck> = checks.iter().filter(|c| c.status != HealthStatus::Pass).collect();
@@ -169,7 +169,7 @@ fn draw_finding(text: &mut String, finding: &Finding, options: &TerminalOptions)
         _ = writeln!(text, "    saves up to {gain}{}", finding.gain_parts());
     }
     for line in finding.recommendation.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        // A command is copied whole.
+        // A command is kept on one line.
         if line.starts_with('$') {
             _ = writeln!(text, "    {line}");
             continue;
@@ -184,7 +184,7 @@ fn draw_finding(text: &mut String, finding: &Finding, options: &TerminalOptions)
     text.push('\n');
 }
 
-/// A note in lines; a line that starts with spaces or names a command is copied whole.
+/// A note in lines; a line that starts with spaces or is a command is kept whole.
 fn wrapped(note: &str, width: usize) -> Vec<String> {
     let is_whole = |line: &str| line.starts_with(' ') || line.trim_start().starts_with('$');
     let lines = note.lines().flat_map(|line| match is_whole(line) {

@@ -1,4 +1,4 @@
-//! A document as a spreadsheet: a sheet for each table, with numbers that are numbers.
+//! A document as a spreadsheet: a sheet for each table, with real numbers.
 
 use rust_xlsxwriter::{
     Color, ConditionalFormatDataBar, DocProperties, ExcelDateTime, Format, FormatAlign, Image, Workbook,
@@ -8,16 +8,16 @@ use rust_xlsxwriter::{
 use super::RenderError;
 use super::image::png;
 use crate::chart::SvgOptions;
-use crate::document::{Document, Found};
+use crate::document::{Document, SectionContent};
 use crate::{Column, Table, Unit, Value, layout};
 
-/// Rows of a sheet, its heading included.
+/// Maximum rows of a sheet, including the heading.
 const MOST_ROWS: usize = 1_048_576;
-/// Characters of a cell.
+/// Maximum characters of a cell.
 const MOST_CHARACTERS: usize = 32_767;
 /// Widest column of text, in characters.
 const WIDEST: usize = 70;
-/// Pixels of a row of a sheet.
+/// Height of a sheet row, in pixels.
 const ROW_PIXELS: u32 = 20;
 
 impl From<XlsxError> for RenderError {
@@ -29,7 +29,7 @@ impl From<XlsxError> for RenderError {
 /// The spreadsheet.
 pub fn xlsx(document: &Document) -> Result<Vec<u8>, RenderError> {
     let mut book = Workbook::new();
-    // Same input, same bytes: a file has no date of its own.
+    // Same input, same bytes: the file must not contain the current date.
     let date = ExcelDateTime::from_ymd(2000, 1, 1)?;
     let properties = DocProperties::new().set_title(&document.title).set_creation_datetime(&date);
     book.set_properties(&properties);
@@ -43,7 +43,7 @@ pub fn xlsx(document: &Document) -> Result<Vec<u8>, RenderError> {
     }
     for (_, parts) in document.outline() {
         for part in parts {
-            if let Found::Table(table) = part {
+            if let SectionContent::Table(table) = part {
                 sheet(book.add_worksheet().set_name(names.unique(&table.title))?, table)?;
             }
         }
@@ -51,7 +51,7 @@ pub fn xlsx(document: &Document) -> Result<Vec<u8>, RenderError> {
     Ok(book.save_to_buffer()?)
 }
 
-/// Names of sheets: at most 31 characters, without some signs, none twice.
+/// Names of sheets: at most 31 characters, without special characters, all unique.
 #[derive(Default)]
 struct Names {
     taken: Vec<String>,
@@ -168,7 +168,7 @@ fn charts(sheet: &mut Worksheet, document: &Document) -> Result<(), RenderError>
     Ok(())
 }
 
-/// A table: bold heading that stays, numbers in their unit, filters, bars behind shares.
+/// A table: frozen bold heading, numbers in their unit, filters, data bars for shares.
 fn sheet(sheet: &mut Worksheet, table: &Table) -> Result<(), RenderError> {
     let columns: Vec<usize> = (0..table.columns.len()).collect();
     let shown =
@@ -209,7 +209,7 @@ impl Table {
     }
 }
 
-/// The heading with the unit that the cells' numbers are in.
+/// The heading with the unit of the numbers.
 fn title(column: &Column) -> String {
     match column.unit {
         Unit::Ns => format!("{} (ns)", column.heading()),
@@ -237,12 +237,12 @@ fn cell(
     format: &Format,
 ) -> Result<(), RenderError> {
     match value {
-        // A spreadsheet's share of a half is 0.5, shown as 50 %.
+        // In a spreadsheet a share of a half is 0.5, shown as 50 %.
         Value::Int(n) if unit == Unit::Pct => {
             sheet.write_with_format(row, column, *n as f64 / 100.0, format)?
         }
         Value::Float(f) if unit == Unit::Pct => sheet.write_with_format(row, column, *f / 100.0, format)?,
-        // Numbers above 2⁵³ would lose digits, and what they are is seldom a quantity.
+        // Numbers above 2⁵³ would lose digits, and are rarely quantities.
         Value::Int(n) if n.unsigned_abs() > 1 << 53 => sheet.write(row, column, n.to_string())?,
         Value::Int(n) => sheet.write_with_format(row, column, *n as f64, format)?,
         Value::Float(f) if f.is_finite() => sheet.write_with_format(row, column, *f, format)?,

@@ -1,4 +1,4 @@
-//! One chart of every mark, with names and numbers as profiles have them.
+//! One chart of every mark, with realistic names and numbers.
 
 #![allow(dead_code)]
 
@@ -14,7 +14,7 @@ const NAMES: [&str; 6] = [
     "rms_norm",
 ];
 
-/// All of them.
+/// All charts.
 pub fn gallery() -> Vec<Chart> {
     let axes = |chart: Chart| chart.with_description("What is seen, and how to read it in a sentence.");
     [

@@ -1,11 +1,11 @@
-//! How often somebody may fail to log in.
+//! Limits failed logins.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Failures within the window after which an address has to wait.
+/// Failures within the window after which an address must wait.
 const MOST: u32 = 10;
 /// How long failures count.
 const WINDOW: Duration = Duration::from_secs(60);
@@ -17,7 +17,7 @@ const ADDRESSES: usize = 10_000;
 pub struct Failures(Mutex<HashMap<IpAddr, (u32, Instant)>>);
 
 impl Failures {
-    /// Seconds that an address still has to wait.
+    /// Seconds that an address must still wait.
     pub fn wait(&self, peer: IpAddr) -> Option<u64> {
         let failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (count, first) = failures.get(&peer)?;

@@ -1,4 +1,4 @@
-//! What browsers are told to forbid.
+//! Response headers that restrict what browsers do.
 
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::Response;
@@ -15,7 +15,7 @@ const ALWAYS: [(HeaderName, &str); 5] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-/// Adds the headers. What is not said to be kept must not be kept: pages show what a token opened.
+/// Adds the headers. Responses are not cached unless they say so: pages show data behind a token.
 pub fn add(mut response: Response) -> Response {
     let headers = response.headers_mut();
     for (name, value) in ALWAYS {

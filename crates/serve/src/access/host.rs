@@ -1,5 +1,5 @@
-//! Names under which the server may be asked. A page elsewhere whose name was made to point here (DNS rebinding) asks
-//! under its own name and is refused.
+//! Host names that the server accepts. A foreign page whose name was made to point here (DNS rebinding) sends
+//! its own name and is refused.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ pub fn name_of(host: &str) -> &str {
     }
 }
 
-/// Whether a request may come under this name: an address, `localhost`, or a name that was allowed.
+/// Whether a request may use this host: an address, `localhost`, or an allowed name.
 pub fn is_allowed(host: &str, allowed: &[String]) -> bool {
     let name = name_of(host);
     let is = |other: &str| name.eq_ignore_ascii_case(other);

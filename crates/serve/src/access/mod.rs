@@ -2,11 +2,11 @@
 //!
 //! | module | what for |
 //! |---|---|
-//! | `host` | names under which the server may be asked |
+//! | `host` | host names that the server accepts |
 //! | `tokens` | who may read, who may write |
 //! | `sessions` | browsers that logged in |
 //! | `failures` | how often a login may fail |
-//! | `headers` | what browsers are told to forbid |
+//! | `headers` | restrictions for browsers |
 
 mod failures;
 mod headers;
@@ -32,7 +32,7 @@ pub use self::tokens::{Role, Tokens};
 /// The cookie of a session.
 const COOKIE: &str = "rocm_perf_session";
 
-/// What may be asked without a token: the login, and files that tell nothing.
+/// What needs no token: the login, and files that reveal nothing.
 const OPEN: [&str; 3] = ["/login", "/assets/", "/healthz"];
 
 /// Tokens, sessions and names.
@@ -41,18 +41,18 @@ pub struct Access {
     hosts: Vec<String>,
     sessions: Sessions,
     failures: Failures,
-    /// Makes the words that forms carry.
+    /// Makes the form words.
     secret: String,
 }
 
-/// Who asks, as `guard` found out.
+/// Who sent a request, as `guard` found out.
 #[derive(Clone, Debug)]
 pub struct Viewer {
     /// What they may do.
     pub role: Role,
     /// Whether they can log out.
     pub has_session: bool,
-    /// The word that their forms must carry.
+    /// The secret word that their forms must carry.
     pub form_word: String,
 }
 
@@ -65,13 +65,13 @@ impl Viewer {
 }
 
 impl Access {
-    /// Accepts these tokens, under these names besides addresses and `localhost`.
+    /// Accepts these tokens, under these names in addition to addresses and `localhost`.
     pub fn new(tokens: Tokens, hosts: Vec<String>) -> Result<Self, ServeError> {
         let secret = random().map_err(|problem| ServeError::Token(problem.message))?;
         Ok(Self { tokens, hosts, sessions: Sessions::default(), failures: Failures::default(), secret })
     }
 
-    /// Begins a session with a token; gives the cookie to set.
+    /// Begins a session with a token; returns the cookie to set.
     pub fn log_in(&self, peer: IpAddr, token: &str, secure: bool) -> Result<String, Problem> {
         self.may_try(peer)?;
         let Some(role) = self.tokens.role(token) else {
@@ -84,7 +84,7 @@ impl Access {
         Ok(format!("{COOKIE}={cookie}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}"))
     }
 
-    /// Ends the session of a request; gives the cookie to set.
+    /// Ends the session of a request; returns the cookie to set.
     pub fn log_out(&self, headers: &HeaderMap) -> String {
         if let Some(cookie) = cookie(headers) {
             self.sessions.end(cookie);
@@ -158,7 +158,7 @@ pub fn peer(request: &Request) -> IpAddr {
     connection.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |ConnectInfo(address)| address.ip())
 }
 
-/// Fails where another site made a browser send the request. Programs that are no browsers say nothing of sites.
+/// Fails if another site made a browser send the request. Only browsers send these headers.
 fn check_site(headers: &HeaderMap, host: &str) -> Result<(), Problem> {
     let site = text(headers, &header::HeaderName::from_static("sec-fetch-site"));
     let foreign = site.is_some_and(|site| !["same-origin", "none"].contains(&site))
@@ -166,7 +166,7 @@ fn check_site(headers: &HeaderMap, host: &str) -> Result<(), Problem> {
     if foreign { Err(Problem::forbidden("another site must not write here")) } else { Ok(()) }
 }
 
-/// Lets a request pass if its name, its site and its sender may; writes down what writes.
+/// Lets a request pass if its host, site and sender are allowed; logs writes.
 pub async fn guard(State(state): State<Dashboard>, mut request: Request, next: Next) -> Response {
     let (method, peer) = (request.method().clone(), peer(&request));
     let path = request.uri().path().to_string();
@@ -191,7 +191,7 @@ pub async fn guard(State(state): State<Dashboard>, mut request: Request, next: N
     headers::add(response)
 }
 
-/// Whether programs ask here, which need no page.
+/// Whether the path is for programs, which do not need a page.
 pub fn is_api(path: &str) -> bool {
     path.starts_with("/api/") || path == "/metrics"
 }

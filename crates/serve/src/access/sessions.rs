@@ -12,12 +12,12 @@ pub const LIFETIME: Duration = Duration::from_secs(12 * 3600);
 /// Sessions that are kept; the oldest go first.
 const MOST: usize = 10_000;
 
-/// Sessions by the hash of their cookie: what is here does not open anything.
+/// Sessions by the hash of their cookie: reading this does not grant access.
 #[derive(Default)]
 pub struct Sessions(Mutex<HashMap<[u8; 32], (Role, Instant)>>);
 
 impl Sessions {
-    /// Begins a session; gives its cookie.
+    /// Begins a session; returns its cookie.
     pub fn begin(&self, role: Role) -> Result<String, Problem> {
         let cookie = random()?;
         let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -9,7 +9,7 @@ use crate::error::ServeError;
 /// A token shorter than this can be guessed.
 const SHORTEST: usize = 16;
 
-/// The variables that hold a token each, and what it allows.
+/// The variables that hold a token, and the role of each.
 const VARIABLES: [(&str, Role); 2] = [("ROCM_PERF_TOKEN", Role::Write), ("ROCM_PERF_READ_TOKEN", Role::Read)];
 
 /// What somebody may do.
@@ -80,12 +80,12 @@ impl Tokens {
         Ok(())
     }
 
-    /// Whether no token is set: then everybody who reaches the server may do everything.
+    /// Whether no token is set: then everybody who can reach the server may do everything.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What a token allows. How long this takes tells nothing of the tokens.
+    /// What a token allows. The time this takes reveals nothing about the tokens.
     pub fn role(&self, token: &str) -> Option<Role> {
         let given = hash(token.as_bytes());
         let mut found = None;

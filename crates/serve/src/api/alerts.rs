@@ -49,7 +49,7 @@ pub async fn acknowledge(
     Ok(Json(Acknowledged { acknowledged }))
 }
 
-/// Which alerts nobody wants to hear of.
+/// Which alerts to suppress.
 #[derive(Deserialize, ToSchema)]
 pub struct Suppress {
     /// The metric.
@@ -60,7 +60,7 @@ pub struct Suppress {
     /// Testbed [default: all].
     #[serde(default)]
     testbed: String,
-    /// Why; nothing to hear of them again.
+    /// Why; absent: enable them again.
     reason: Option<String>,
 }
 

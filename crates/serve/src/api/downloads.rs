@@ -24,7 +24,7 @@ pub async fn artifact(
     send(&state, &name, &trial, &path).await
 }
 
-/// Sends an artifact, always to be saved: whatever is in it, no browser shows it as a page of this server.
+/// Sends an artifact, always as a download: whatever it contains, no browser shows it as our page.
 pub async fn send(state: &Dashboard, name: &str, trial: &str, path: &str) -> Result<Response, Problem> {
     let (artifact, file) = state.artifact(name, trial, path).await?;
     let gone = |error: io::Error| Problem::internal(format!("cannot read `{}`: {error}", artifact.path));

@@ -11,14 +11,14 @@ use store::{OverviewFilter, OverviewOrder, OverviewRow, PageRequest};
 use crate::error::Problem;
 use crate::state::Dashboard;
 
-/// Experiments of one question to the store.
+/// Experiments per query to the store.
 const PAGE: usize = 500;
-/// Experiments that are told of, those that changed last.
+/// Most experiments to report: those that changed last.
 const MOST: usize = 10_000;
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The last value of each metric of each experiment, their alerts, and how the server does.
+/// The last value of each metric of each experiment, their alerts, and the server's own state.
 pub async fn scrape(State(state): State<Dashboard>) -> Result<Response, Problem> {
     let mut rows = Vec::new();
     let mut left_out = 0;

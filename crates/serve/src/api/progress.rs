@@ -15,7 +15,7 @@ use crate::time;
 #[serde(default)]
 #[into_params(parameter_in = Query)]
 pub struct ProgressQuery {
-    /// Only those that said something after this time.
+    /// Only those that reported something after this time.
     since_ns: i64,
     /// Only those of this experiment.
     experiment: Option<String>,
@@ -40,7 +40,7 @@ pub struct ProgressEntry {
     at: String,
     /// The same in nanoseconds since 1970.
     at_ns: i64,
-    /// `running`, `ended`, or `silent` where it said nothing for long.
+    /// `running`, `ended`, or `silent` if it has not reported for long.
     state: &'static str,
 }
 
@@ -60,7 +60,7 @@ impl From<&Progress> for ProgressEntry {
     }
 }
 
-/// How a run stands.
+/// The state of a run in one word.
 pub fn state(progress: &Progress) -> &'static str {
     match progress {
         _ if progress.ended => "ended",

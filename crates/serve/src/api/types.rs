@@ -91,9 +91,9 @@ impl From<&Metric> for MetricEntry {
 pub struct TrialEntry {
     /// Its name.
     name: String,
-    /// Branch of the code; empty where it was not told.
+    /// Branch of the code; empty if unknown.
     branch: String,
-    /// What it ran on; empty where it was not told.
+    /// What it ran on; empty if unknown.
     testbed: String,
     /// When it was made.
     created: String,

@@ -28,7 +28,7 @@ pub struct Document {
     pub schema: Option<i64>,
     /// The command that printed it.
     pub command: String,
-    /// `verdict`, `health`, `findings`, `result` as they are; null where there is none.
+    /// `verdict`, `health`, `findings`, `result` unchanged; null if absent.
     pub parts: Json,
     /// Sentences below the tables.
     pub notes: Vec<String>,
@@ -44,12 +44,12 @@ impl Document {
         read::document(bytes, name)
     }
 
-    /// The table of that name.
+    /// The table with that name.
     pub fn table(&self, name: &str) -> Option<&Rows> {
         self.tables.iter().find(|(there, _)| there == name).map(|(_, rows)| rows)
     }
 
-    /// The chart of that name.
+    /// The chart with that name.
     pub fn chart(&self, name: &str) -> Option<&Chart> {
         self.charts.iter().find(|chart| chart.name == name)
     }
@@ -57,7 +57,7 @@ impl Document {
     /// About how much memory it takes.
     fn size(&self) -> usize {
         let tables: usize = self.tables.iter().map(|(_, rows)| rows.size()).sum();
-        // Charts and findings are small beside tables.
+        // Charts and findings are small compared with tables.
         tables + 64 * 1024 * (1 + self.charts.len())
     }
 }
@@ -67,7 +67,7 @@ impl Document {
 pub struct Documents {
     /// The one used last first.
     kept: Mutex<Vec<(String, Arc<Document>)>>,
-    /// Held while a large one is read: one at a time takes memory, and who waits for the same one finds it kept.
+    /// Held while a large document is read: one at a time takes memory, and waiting readers find it kept.
     large: Mutex<()>,
 }
 
@@ -81,7 +81,7 @@ impl Documents {
         Some(Arc::clone(&kept[0].1))
     }
 
-    /// Reads a document of a size and keeps it while there is room; blocks.
+    /// Reads a document of this size and keeps it while there is room; blocks.
     pub fn read(
         &self,
         sha256: &str,

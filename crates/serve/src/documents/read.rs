@@ -1,5 +1,5 @@
-//! From the bytes of an artifact to a document. Rows go straight into columns: a tree of a table with 100,000 rows
-//! would cost more than all the rest.
+//! Turns the bytes of an artifact into a document. Rows go straight into columns: a tree of a table with
+//! 100,000 rows would cost more than all the rest.
 
 use std::borrow::Cow;
 use std::fmt;

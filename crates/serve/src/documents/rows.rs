@@ -1,4 +1,4 @@
-//! Rows of a table in columns: 16 bytes a cell, every text once.
+//! Rows of a table in columns: 16 bytes a cell, every text stored once.
 
 use std::collections::HashMap;
 
@@ -6,13 +6,13 @@ use report::{Column, Unit, Value};
 
 use super::texts::{Interner, Texts};
 
-/// Columns that a table may have. Our own have less than 40; a file from a stranger could give each row its own.
+/// Columns that a table may have. Our own have fewer than 40; a foreign file could give each row its own.
 const MOST_COLUMNS: usize = 256;
 
 /// A cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell {
-    /// Nothing, perhaps with a reason.
+    /// No value, perhaps with a reason.
     Absent,
     /// A whole number.
     Int(i64),
@@ -101,14 +101,14 @@ pub struct Builder {
     rows: Rows,
     texts: Interner,
     keys: HashMap<Box<str>, usize>,
-    /// The column after the one that was asked for last: most rows have their keys in the same order.
+    /// The column after the last one that was looked up: most rows have their keys in the same order.
     next: usize,
 }
 
 impl Builder {
     /// The number of a text in a column.
     pub fn intern(&mut self, text: &str, column: usize) -> u32 {
-        // Often the text of the row before.
+        // Often the same text as in the row before.
         if let Some(Cell::Text(number)) = self.rows.cells.get(column).and_then(|cells| cells.last())
             && self.texts.get(*number) == text
         {
@@ -127,7 +127,7 @@ impl Builder {
         }
     }
 
-    /// Says why a cell of the row under construction is absent.
+    /// Records why a cell of the row under construction is absent.
     pub fn set_reason(&mut self, key: &str, reason: &str) {
         if let Some(column) = self.column(key) {
             let reason = self.texts.intern(reason);
@@ -141,7 +141,7 @@ impl Builder {
         self.next = 0;
     }
 
-    /// The column of a key; none beyond those that a table may have.
+    /// The column of a key; `None` if the table would have too many.
     pub fn column(&mut self, key: &str) -> Option<usize> {
         if self.rows.columns.get(self.next).is_some_and(|column| column.key == key) {
             self.next += 1;
@@ -173,12 +173,12 @@ impl Builder {
     }
 }
 
-/// The unit that a key ends in, as the contract of JSON has it.
+/// The unit that a key's suffix stands for, as in the JSON contract.
 fn unit_of(key: &str) -> Unit {
     const UNITS: [(&str, Unit); 4] =
         [("_ns", Unit::Ns), ("_pct", Unit::Pct), ("bytes", Unit::Bytes), ("_gbps", Unit::Gbps)];
     const EXACT: [&str; 7] = ["rank", "pid", "agent", "index", "id", "stream", "step"];
-    // Points in time: of a clock that runs for days, a duration would show no difference.
+    // Points in time: on a clock that runs for days, a duration would show no difference.
     const POINTS: [&str; 4] = ["start_ns", "end_ns", "first_ns", "last_ns"];
     if POINTS.contains(&key) {
         return Unit::Exact;

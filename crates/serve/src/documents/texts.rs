@@ -1,8 +1,8 @@
-//! The texts of a table, each once, in one piece of memory.
+//! The texts of a table, each stored once, in one block of memory.
 
 use std::hash::{BuildHasher, RandomState};
 
-/// No text is in this place of the index.
+/// A free slot of the index.
 const FREE: u32 = u32::MAX;
 
 /// Texts by number.
@@ -32,7 +32,7 @@ impl Texts {
     }
 }
 
-/// Texts under construction. The hash has a key of its own: files come from strangers.
+/// Texts under construction. The hash is randomly keyed: files may be hostile.
 #[derive(Default)]
 pub struct Interner {
     texts: Texts,
@@ -66,7 +66,7 @@ impl Interner {
         number
     }
 
-    /// A text that has a number.
+    /// A text by its number.
     pub fn get(&self, number: u32) -> &str {
         self.texts.get(number)
     }

@@ -49,7 +49,7 @@ fn is_open(alert: &Alert) -> bool {
     alert.state == AlertState::Open
 }
 
-/// One alert, with what can be done about it by who may.
+/// One alert, with the actions that the viewer may take.
 pub fn card(experiment: &str, alert: &Alert, viewer: &Viewer, back: &str) -> Markup {
     let key = &alert.key;
     let (class, may_act) = (state_class(&alert.state), viewer.role == Role::Write && is_open(alert));
@@ -100,7 +100,7 @@ fn state_class(state: &AlertState) -> &'static str {
 /// What the forms send.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub struct Said {
+pub struct AlertForm {
     word: String,
     back: String,
     first_trial: String,
@@ -110,7 +110,7 @@ pub struct Said {
     reason: String,
 }
 
-impl Said {
+impl AlertForm {
     fn check(&self, viewer: &Viewer) -> Result<(), Problem> {
         viewer.check_form(&self.word)?;
         match self.reason.trim().is_empty() {
@@ -125,7 +125,7 @@ pub async fn acknowledge(
     State(state): State<Dashboard>,
     Asking(viewer): Asking,
     Path(name): Path<String>,
-    Form(said): Form<Said>,
+    Form(said): Form<AlertForm>,
 ) -> Result<Redirect, Problem> {
     said.check(&viewer)?;
     let metric = Some(said.metric).filter(|metric| !metric.is_empty());
@@ -138,7 +138,7 @@ pub async fn suppress(
     State(state): State<Dashboard>,
     Asking(viewer): Asking,
     Path(name): Path<String>,
-    Form(said): Form<Said>,
+    Form(said): Form<AlertForm>,
 ) -> Result<Redirect, Problem> {
     said.check(&viewer)?;
     let key = SeriesKey { branch: said.branch, testbed: said.testbed, metric: said.metric };

@@ -1,4 +1,4 @@
-//! Styles, script and fonts. Their addresses hold a hash of their content, so browsers may keep them for ever.
+//! Styles, script and fonts. Their addresses hold a hash of the content, so browsers may cache them forever.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use report::{MEDIUM_FONT, REGULAR_FONT};
 
 use crate::error::Problem;
 
-/// Colours of text that must stand out from the page more than marks do.
+/// Colours of text that need more contrast with the page than marks do.
 const LIGHT: &str =
     "--link:#285a9e;--good-text:#23714a;--bad-text:#b23a31;--warn-text:#8f5410;--tint:#2f67b126;";
 const DARK: &str =
@@ -38,7 +38,7 @@ fn asset(stem: &str, end: &str, kind: &'static str, bytes: Vec<u8>) -> Asset {
     Asset { name: format!("{stem}.{}.{end}", &hash[..16]), kind, bytes }
 }
 
-/// The style with the colours of charts, and bars behind percentages as classes: attributes for style are forbidden.
+/// The style with chart colours, and the bars behind percentages as classes: style attributes are forbidden.
 fn style(fonts: [&str; 2]) -> String {
     let (light, dark) = (page_variables(false), page_variables(true));
     let mut text = String::new();

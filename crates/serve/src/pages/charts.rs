@@ -14,10 +14,10 @@ use crate::documents::Rows;
 
 /// Width that charts are drawn for; pages scale them.
 const WIDTH: f64 = 1080.0;
-/// Width of charts with few things in them: bars, and those of which two stand side by side. Pages do not let them grow
-/// until their words are huge.
+/// Width of charts with little in them: bars, and those that are shown side by side. Pages do not scale them
+/// up until their text is huge.
 const HALF: f64 = 640.0;
-/// Trials of a chart, the latest.
+/// Most trials in a chart: the latest.
 const MOST_POINTS: usize = 500;
 
 /// A chart; those that can be zoomed get their buttons from the script.
@@ -134,7 +134,7 @@ fn interval(metric: &store::Metric) -> String {
 pub fn bars(rows: &Rows, title: &str, label: &str, value: &str, most: usize) -> Option<Markup> {
     let (label, value) = (rows.column(label)?, rows.column(value)?);
     let unit = rows.columns[value].unit;
-    // Rows that differ in other columns, such as the stage, are one bar.
+    // Rows that differ only in other columns, such as the stage, share a bar.
     let mut sums: BTreeMap<String, f64> = BTreeMap::new();
     for row in 0..rows.len() {
         if let Some(number) = rows.number(row, value) {

@@ -33,7 +33,7 @@ pub async fn page(
             }
             a.button href=(links::compare(&name, &query.candidate, &query.base)) { "Swap" }
         }
-        // The first says whether the trials are comparable.
+        // The first note says whether the trials are comparable.
         @if let Some((first, others)) = found.notes.split_first() {
             div class=(if first.text.contains("not comparable") { "verdict-box warn" } else { "verdict-box" }) {
                 p.said { (prose(&first.text)) }

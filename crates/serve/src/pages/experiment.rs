@@ -1,4 +1,4 @@
-//! An experiment: its trials side by side, how its metrics went, what got worse, which trial has which artifact.
+//! An experiment: its trials side by side, how metrics changed, what got worse, which trial has what.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,11 +17,11 @@ use crate::error::Problem;
 use crate::links;
 use crate::state::Dashboard;
 
-/// Trials of a page.
+/// Trials per page.
 const ROWS: usize = 50;
 /// Metrics that have a column.
 const COLUMNS: usize = 6;
-/// Charts that are drawn.
+/// Most charts on the page.
 const CHARTS: usize = 12;
 
 /// Which trials.
@@ -30,7 +30,7 @@ const CHARTS: usize = 12;
 pub struct TrialsQuery {
     /// Part of the name, the branch, the testbed or a tag.
     q: String,
-    /// A metric, `name` or nothing for the latest first.
+    /// A metric or `name`; empty: the latest first.
     sort: String,
     /// `asc` or `desc`.
     dir: String,
@@ -95,7 +95,7 @@ fn compare_form(found: &Experiment) -> Markup {
     };
     html! {
         @if trials.len() > 1 {
-            // No class that submits on change: two choices have to be made.
+            // No class that submits on change: the user has to make two choices.
             form.filters.pick method="get" action={ (links::experiment(&found.row.name)) "/compare" } {
                 (choice("Compare", "base", 1))
                 (choice("with", "candidate", 0))
@@ -280,7 +280,7 @@ fn trial_table(found: &Experiment, query: &TrialsQuery) -> Markup {
 }
 
 fn told(text: &str) -> Markup {
-    html! { @if text.is_empty() { span.missing { "not told" } } @else { (plain(text)) } }
+    html! { @if text.is_empty() { span.missing { "unknown" } } @else { (plain(text)) } }
 }
 
 /// Which of the latest trials has which artifact.

@@ -9,7 +9,7 @@ use super::assets;
 use crate::access::{Role, Viewer};
 use crate::error::Problem;
 
-/// Where in the navigation a page is.
+/// Which tab of the navigation a page belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Tab {
     Overview,
@@ -74,12 +74,12 @@ pub fn frame(title: &str, place: Tab, viewer: Option<&Viewer>, body: Markup) -> 
     Html(page.into_string())
 }
 
-/// The field that shows that a form came from a page of this server.
+/// The hidden field that proves that a form came from a page of this server.
 pub fn form_word(viewer: &Viewer) -> Markup {
     html! { input type="hidden" name="word" value=(viewer.form_word); }
 }
 
-/// Who asks for a page; a request that `guard` let through without a token is nobody's.
+/// Who asks for a page; fails for a request that `guard` let through without a token.
 pub struct Asking(pub Viewer);
 
 impl<S: Sync> FromRequestParts<S> for Asking {

@@ -1,4 +1,4 @@
-//! Runs that are under way, as they report.
+//! Progress of running commands.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -22,9 +22,9 @@ use crate::time;
 
 /// Runs that ended within this time are still shown.
 const LATELY_NS: i64 = 24 * 3_600_000_000_000;
-/// How often the store is asked for news.
+/// How often the store is polled.
 const TICK: Duration = Duration::from_secs(1);
-/// Clocks of machines differ: news are looked for this far back.
+/// Clocks of machines differ: updates are looked for this far back.
 const BACK_NS: i64 = 30_000_000_000;
 /// Browsers that may watch at the same time.
 const MOST_WATCHERS: u64 = 64;
@@ -85,7 +85,7 @@ fn card(run: &Progress) -> Markup {
     }
 }
 
-/// Counts a browser that watches, for as long as it does.
+/// Counts a watching browser while it exists.
 struct Watcher(Dashboard);
 
 impl Watcher {
@@ -105,17 +105,17 @@ impl Drop for Watcher {
     }
 }
 
-/// What a stream of events remembers: who watches, and what was told last of each run.
+/// State of an event stream: who watches, and the last update sent for each run.
 struct Watch {
     watcher: Watcher,
     told: HashMap<(String, String, String), Progress>,
     news: Vec<Progress>,
 }
 
-/// News of runs as server-sent events, one JSON object each.
+/// Updates of runs as server-sent events, one JSON object each.
 pub async fn events(State(state): State<Dashboard>) -> Result<Response, Problem> {
     let mut watch = Watch { watcher: Watcher::new(&state)?, told: HashMap::new(), news: Vec::new() };
-    // What the page shows already is no news.
+    // The page already shows these.
     watch.look(LATELY_NS).await?;
     watch.news.clear();
     let events = stream::unfold(watch, |mut watch| async move {
@@ -125,7 +125,7 @@ pub async fn events(State(state): State<Dashboard>) -> Result<Response, Problem>
                 return Some((Ok::<_, Infallible>(Event::default().data(data)), watch));
             }
             tokio::time::sleep(TICK).await;
-            // A store that is away for a while is asked again.
+            // If the store is unreachable for a while, it is asked again.
             let _ = watch.look(BACK_NS).await;
         }
     });
@@ -133,7 +133,7 @@ pub async fn events(State(state): State<Dashboard>) -> Result<Response, Problem>
 }
 
 impl Watch {
-    /// Asks the store what is new.
+    /// Asks the store for updates.
     async fn look(&mut self, back_ns: i64) -> Result<(), Problem> {
         let found = self.watcher.0.progress(None, time::now_ns() - back_ns).await?;
         for run in found {

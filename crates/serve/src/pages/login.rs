@@ -27,7 +27,7 @@ pub struct LoginForm {
     next: String,
 }
 
-/// A page of this server, or the overview.
+/// The path if it is on this server, else the overview.
 pub fn local(next: &str) -> &str {
     let is_local = next.starts_with('/') && !next.starts_with("//") && !next.contains(['\\', '\r', '\n']);
     if is_local { next } else { "/" }

@@ -1,4 +1,4 @@
-//! Pages: HTML made here, which needs no script. They show what is stored and conclude nothing.
+//! Pages: HTML made here, which needs no script. They show what is stored and draw no conclusions.
 //!
 //! | module | what for |
 //! |---|---|
@@ -66,12 +66,12 @@ async fn artifact(
     api::send(&state, &name, &trial, &path).await
 }
 
-/// Nothing has this address.
+/// No page has this address.
 pub async fn not_found() -> Problem {
     Problem::not_found("there is no page with this address")
 }
 
-/// Shows problems as pages where a person asked.
+/// Shows problems as pages if a person asked.
 pub async fn problems_as_pages(request: Request, next: Next) -> Response {
     let for_programs = is_api(request.uri().path());
     let response = next.run(request).await;
@@ -95,7 +95,7 @@ pub async fn problems_as_pages(request: Request, next: Next) -> Response {
         }
     };
     let mut page = (problem.status, frame(title, Tab::Nowhere, None, body)).into_response();
-    // Whatever else was said of it stays, the rules for browsers above all.
+    // Keep the other headers, above all the security headers.
     for (name, value) in response.headers() {
         if ![header::CONTENT_TYPE, header::CONTENT_LENGTH].contains(name) {
             page.headers_mut().insert(name, value.clone());

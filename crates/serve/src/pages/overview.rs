@@ -13,12 +13,12 @@ use crate::error::Problem;
 use crate::links;
 use crate::state::Dashboard;
 
-/// Experiments of a page.
+/// Experiments per page.
 const ROWS: usize = 25;
-/// Metrics of an experiment that have room.
+/// Most metrics shown for an experiment.
 const TRENDS: usize = 3;
 
-/// (status in the address, its word)
+/// (status in the address, its label)
 const TABS: [(&str, &str); 5] = [
     ("", "All"),
     ("regressed", "Regressed"),
@@ -54,7 +54,7 @@ pub async fn page(
     let (mut found, choices) = state.overview_with_choices(filter.clone(), part(page)).await?;
     let pages = found.total.div_ceil(ROWS).max(1);
     if page > pages {
-        // The list got shorter since the link was made.
+        // The list has become shorter since the link was made.
         page = pages;
         found = state.overview(filter, part(page)).await?;
     }
@@ -202,7 +202,7 @@ fn entry(row: &OverviewRow) -> Markup {
     }
 }
 
-/// A metric: its last value and the line that led there.
+/// A metric: its last value and its trend line.
 fn trend_line(trend: &Trend) -> Markup {
     let name = metric_name(&trend.last.name);
     let label = format!("{name}: the latest {}", counted(trend.points.len(), "value"));

@@ -15,7 +15,7 @@ const HEIGHT: f64 = 320.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 290.0;
 const SIDE: f64 = 70.0;
-/// Lines that are drawn, the best.
+/// Most lines that are drawn: the best.
 const MOST_LINES: usize = 300;
 /// Ticks of an axis.
 const MOST_TICKS: usize = 9;
@@ -33,7 +33,7 @@ struct Axis {
 }
 
 impl Axis {
-    /// An axis of a parameter: numbers in order, words as they are sorted, evenly apart.
+    /// An axis of a parameter: numbers ascending, words sorted, evenly spaced.
     fn of(name: &str, lines: &[Line]) -> Self {
         let mut values: Vec<&Json> = lines.iter().filter_map(|line| line.parameters.get(name)).collect();
         values.sort_by(|a, b| match (a.as_f64(), b.as_f64()) {
@@ -57,7 +57,7 @@ fn words(value: &Json) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_string)
 }
 
-/// The chart, where rows have parameters and results.
+/// The chart, if rows have parameters and results.
 pub fn chart(rows: &Rows, of: &ParallelOf) -> Option<Chart> {
     let parameters = rows.column(&of.parameters)?;
     let result = of.values.iter().find_map(|key| rows.column(key))?;

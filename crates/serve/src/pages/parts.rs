@@ -6,7 +6,7 @@ use store::{Metric, Status};
 
 use crate::time;
 
-/// Text of strangers: what would deceive the eye is shown as what it is. Escaping is done where it is put into a page.
+/// Foreign text: deceptive characters are made visible. It is escaped when it is put into a page.
 pub fn plain(text: &str) -> String {
     visible(text).into_owned()
 }
@@ -31,7 +31,7 @@ pub fn at(ns: i64) -> Markup {
     html! { time datetime=(time::iso(ns)) { (time::short(ns)) } }
 }
 
-/// How an experiment stands.
+/// The status of an experiment.
 pub fn status(status: Status) -> Markup {
     let (class, words) = match status {
         Status::Regressed => ("chip bad", "regressed"),
@@ -113,7 +113,7 @@ pub fn sparkline(values: &[f64], label: &str) -> Markup {
     }
 }
 
-/// Nothing is there, and what to do about it.
+/// An empty state, and what to do about it.
 pub fn empty(title: &str, words: &str, command: Option<&str>) -> Markup {
     html! {
         div.empty {
@@ -135,7 +135,7 @@ pub fn pager(page: usize, pages: usize, words: &str, address: &dyn Fn(usize) -> 
     }
 }
 
-/// A number with thousands apart.
+/// A number with separated thousands.
 pub fn count(number: usize) -> String {
     show(&Value::from(number), Unit::None)
 }

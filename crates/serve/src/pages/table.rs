@@ -1,4 +1,4 @@
-//! A whole table of a stored analysis: filter, sort, choose columns, turn pages, save as CSV.
+//! A whole table of a stored analysis: filter, sort, choose columns, page, save as CSV.
 
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Response};
@@ -65,7 +65,7 @@ pub async fn page(
     Ok(frame(&title, Tab::Overview, Some(&viewer), body).into_response())
 }
 
-/// What an address asks for; a list of columns may come as several fields of a form.
+/// The query of an address; a list of columns may come as several form fields.
 fn query(pairs: &[(String, String)]) -> Result<TableQuery, Problem> {
     let mut query = TableQuery::default();
     let number = |text: &str| match text {
@@ -87,7 +87,7 @@ fn query(pairs: &[(String, String)]) -> Result<TableQuery, Problem> {
     Ok(query)
 }
 
-/// The parts of an address that keep what is seen.
+/// The parts of an address that keep the current view.
 fn state_of<'a>(
     query: &'a TableQuery,
     page: &'a str,

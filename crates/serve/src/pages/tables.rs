@@ -8,10 +8,10 @@ use crate::documents::Rows;
 
 /// Texts up to this length stay on one line.
 const SHORT: usize = 24;
-/// Texts longer than this are cut, and whole where somebody points.
+/// Longer texts are cut, and shown whole on hover.
 const LONG: usize = 60;
 
-/// A cell: numbers to the right, percentages with a bar behind them, what is absent with its reason.
+/// A cell: numbers right-aligned, percentages with a bar behind them, absent values with their reason.
 pub fn cell(value: &Value, column: &Column) -> Markup {
     let shown = plain(&show(value, column.unit));
     html! {
@@ -29,7 +29,7 @@ pub fn cell(value: &Value, column: &Column) -> Markup {
     }
 }
 
-/// Whether a percentage is a part of something, so that a bar shows how much; changes and intervals are not.
+/// Whether a percentage is a part of a whole, so that a bar makes sense; changes and intervals are not.
 fn is_part(key: &str) -> bool {
     !["change", "delta", "behind", "ci_"].iter().any(|word| key.contains(word))
 }

@@ -9,7 +9,7 @@ use store::Artifact;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Section {
-    /// Its place in the address.
+    /// Its anchor in the address.
     pub id: String,
     /// Its heading.
     pub title: String,
@@ -26,14 +26,14 @@ pub struct Section {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ViewItem {
-    /// Files that may hold it; the first that is there is taken.
+    /// Files that may hold it; the first existing one is used.
     pub artifacts: Vec<String>,
     /// The table.
     pub table: Option<String>,
     /// Columns that are shown first.
     #[serde(default)]
     pub columns: Vec<String>,
-    /// Not shown where this table was shown before.
+    /// Not shown if this table was shown before.
     #[serde(default)]
     pub unless: Option<String>,
     /// The chart.
@@ -69,7 +69,7 @@ pub struct ParallelOf {
     pub table: String,
     /// The column with the parameters of a row, as an object.
     pub parameters: String,
-    /// Columns that may hold the result; the first that is there is taken.
+    /// Columns that may hold the result; the first existing one is used.
     pub values: Vec<String>,
 }
 
@@ -91,7 +91,7 @@ pub fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// The columns that are shown first of a table.
+/// The columns of a table that are shown first.
 pub fn columns(artifact: &str, table: &str) -> Vec<String> {
     let parts = VIEWS.section.iter().flat_map(|section| &section.part);
     let is_it = |part: &&ViewItem| {

@@ -1,5 +1,5 @@
-//! A tar archive from somebody else, unpacked into an empty folder: plain files only, below that folder, and no more
-//! than a trial can have.
+//! A tar archive from elsewhere, unpacked into an empty folder: plain files only, below that folder, and no
+//! more than a trial can have.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -10,7 +10,7 @@ use flate2::read::MultiGzDecoder;
 use crate::error::Problem;
 
 const BLOCK: usize = 512;
-/// Longest name that a header of its own may hold.
+/// Longest name that an extended header may hold.
 const MOST_NAME: u64 = 8 << 10;
 
 /// How much is accepted.
@@ -38,21 +38,21 @@ impl Default for Limits {
 const SMALL: u64 = 16 << 20;
 
 /// Bytes as they come in, counted.
-pub struct Counted<R> {
+pub struct CountingReader<R> {
     reader: R,
     /// Bytes so far.
     pub bytes: u64,
     most: u64,
 }
 
-impl<R> Counted<R> {
+impl<R> CountingReader<R> {
     /// Counts what is read.
     pub fn new(reader: R, most: u64) -> Self {
         Self { reader, bytes: 0, most }
     }
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.reader.read(buffer)?;
         self.bytes += read as u64;
@@ -63,9 +63,9 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Unpacks an archive, plain or gzip, into an empty folder; gives the number of its files.
+/// Unpacks an archive, plain or gzip, into an empty folder; returns the number of its files.
 pub fn unpack(body: impl Read, folder: &Path, limits: Limits) -> Result<usize, Problem> {
-    let mut body = Counted::new(body, limits.body);
+    let mut body = CountingReader::new(body, limits.body);
     let mut first = [0; 2];
     let read = fill(&mut body, &mut first).map_err(broken)?;
     let whole = io::Cursor::new(first[..read].to_vec()).chain(&mut body);
@@ -76,9 +76,9 @@ pub fn unpack(body: impl Read, folder: &Path, limits: Limits) -> Result<usize, P
     }
 }
 
-type Sent<'a, R> = io::Chain<io::Cursor<Vec<u8>>, &'a mut Counted<R>>;
+type Sent<'a, R> = io::Chain<io::Cursor<Vec<u8>>, &'a mut CountingReader<R>>;
 
-/// The archive, and how many bytes were sent for what was read of it.
+/// The archive, and how many bytes were received for what was read from it.
 enum Input<'a, R: Read> {
     Plain(Sent<'a, R>),
     Gzip(Box<MultiGzDecoder<Sent<'a, R>>>),
@@ -111,7 +111,7 @@ struct Unpacker<'a, R: Read> {
     bytes: u64,
 }
 
-/// What a header says of the entry behind it.
+/// What a header says about its entry.
 struct Header {
     name: String,
     size: u64,
@@ -132,7 +132,7 @@ impl<'a, R: Read> Unpacker<'a, R> {
                 b'5' => self.skip(header.size)?,
                 b'L' => long_name = Some(text(self.small(header.size)?)?),
                 b'x' => (long_name, long_size) = records(&text(self.small(header.size)?)?),
-                // Facts about the whole archive: nothing that is needed here.
+                // Facts about the whole archive, not needed here.
                 b'g' => self.skip(header.size)?,
                 b'1' | b'2' => {
                     return Err(refused(&format!("`{}` is a link", shown(&name))));
@@ -143,7 +143,7 @@ impl<'a, R: Read> Unpacker<'a, R> {
         Ok(self.files)
     }
 
-    /// The next header; nothing at the end.
+    /// The next header; `None` at the end.
     fn header(&mut self) -> Result<Option<Header>, Problem> {
         let mut block = [0; BLOCK];
         match fill(&mut self.input, &mut block).map_err(broken)? {
@@ -177,7 +177,7 @@ impl<'a, R: Read> Unpacker<'a, R> {
         if self.files > self.limits.files {
             return Err(Problem::too_large(format!("it has more than {} files", self.limits.files)));
         }
-        // By what it says of itself first, so that nothing of a bomb is written.
+        // Checked by the declared size first, so that nothing of a bomb is written.
         self.fits(size)?;
         let path = self.folder.join(name);
         let cannot = |error: io::Error| match error.kind() {
@@ -211,7 +211,7 @@ impl<'a, R: Read> Unpacker<'a, R> {
         self.skip_padding(size)
     }
 
-    /// Fails where the files are more than is accepted.
+    /// Fails if the files are more than is accepted.
     fn fits(&self, more: u64) -> Result<(), Problem> {
         let all = self.bytes.saturating_add(more);
         if all > self.limits.unpacked {
@@ -271,7 +271,7 @@ fn check(name: &str, depth: usize) -> Result<(), Problem> {
     Err(refused(&format!("`{}`: {why}", shown(name))))
 }
 
-/// A name in a message: short, and nothing that a terminal obeys.
+/// A name for a message: short, and without control characters.
 fn shown(name: &str) -> String {
     report::visible(&name.chars().take(80).collect::<String>()).to_string()
 }
@@ -325,7 +325,7 @@ fn records(text: &str) -> (Option<String>, Option<u64>) {
     (name, size)
 }
 
-/// Reads until the buffer is full or nothing is left; gives how much was read.
+/// Reads until the buffer is full or the input ends; returns how much was read.
 fn fill(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {

@@ -1,4 +1,4 @@
-//! Trials that other machines send: an archive of artifacts, and facts about them.
+//! Trials from other machines: an archive of artifacts, and facts about them.
 
 mod archive;
 
@@ -25,7 +25,7 @@ const FACTS: &str = "trial.json";
 const MOST_FACTS: u64 = 16 << 20;
 /// Parts of the body that wait to be unpacked.
 const AHEAD: usize = 16;
-/// How long a sender may say nothing.
+/// How long a sender may be silent.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Bytes that are taken in after an archive is refused, or after its end.
 const MOST_UNWANTED: usize = 64 << 20;
@@ -37,9 +37,9 @@ pub const MOST_UPLOADS: usize = 8;
 /// Where the files go.
 #[derive(Clone, Debug)]
 pub struct Destination {
-    /// The experiment; made where it is new.
+    /// The experiment; created if it is new.
     pub experiment: String,
-    /// The trial; made where it is new.
+    /// The trial; created if it is new.
     pub trial: String,
     /// Whether other files of the same name are replaced.
     pub replace: bool,
@@ -88,14 +88,14 @@ pub async fn take(
     limits: Limits,
 ) -> Result<Uploaded, Problem> {
     let full = || Problem::unavailable("too many uploads at once");
-    // Slow senders wait for each other, not readers for them.
+    // A slow sender only blocks other uploads, not readers.
     let _turn = state.uploads.try_acquire().map_err(|_| full())?;
     let (sender, receiver) = mpsc::channel(AHEAD);
     let pumping = tokio::spawn(pump(body, sender));
     let near = state.artifacts.join("upload");
     let unpacked = tokio::task::spawn_blocking(move || {
         let cannot = |error: io::Error| Problem::internal(format!("cannot unpack what was sent: {error}"));
-        // Beside the artifacts, so that one disk has to have room.
+        // Next to the artifacts, so that only one disk needs room.
         let folder = files::TemporaryFolder::beside(&near).map_err(cannot)?;
         archive::unpack(Incoming { receiver, part: Bytes::new() }, folder.path(), limits)?;
         Ok::<_, Problem>(folder)
@@ -139,7 +139,7 @@ fn attach(store: &mut Store, folder: &Path, to: Destination) -> Result<Uploaded,
     })
 }
 
-/// Takes the facts out of the folder, so that they are no artifact.
+/// Takes the facts out of the folder, so that they do not become an artifact.
 fn facts(path: &Path) -> Result<Facts, Problem> {
     let Ok(found) = std::fs::metadata(path) else { return Ok(Facts::default()) };
     let wrong = |why: String| Problem::bad_request(format!("`{FACTS}`: {why}"));
@@ -151,8 +151,8 @@ fn facts(path: &Path) -> Result<Facts, Problem> {
     serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))
 }
 
-/// Passes the body on to the thread that unpacks it. What that does not want is still taken in: who sends it reads no
-/// answer before.
+/// Passes the body on to the thread that unpacks it. After a refusal the rest is still received: a client
+/// reads the answer only after it has sent everything.
 async fn pump(body: Body, sender: mpsc::Sender<io::Result<Bytes>>) {
     let mut parts = body.into_data_stream();
     let mut unwanted = 0;
@@ -160,7 +160,7 @@ async fn pump(body: Body, sender: mpsc::Sender<io::Result<Bytes>>) {
         let part = match tokio::time::timeout(PATIENCE, parts.next()).await {
             Ok(Some(part)) => part.map_err(io::Error::other),
             Ok(None) => return,
-            Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "nothing came for too long")),
+            Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "no data arrived for too long")),
         };
         let (length, failed) = (part.as_ref().map_or(0, Bytes::len), part.is_err());
         if sender.send(part).await.is_err() {

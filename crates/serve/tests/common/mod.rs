@@ -1,4 +1,4 @@
-//! A dashboard on a free port over a store of its own, and a client that sends exactly what it is told.
+//! A dashboard on a free port with its own store, and a client that sends exactly what it is given.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
@@ -35,7 +35,7 @@ impl Server {
         Self::new(Tokens::default(), fill)
     }
 
-    /// Serves to those with a token.
+    /// Serves only clients with a token.
     pub fn with_tokens(fill: impl FnOnce(&mut Store)) -> Self {
         let mut tokens = Tokens::default();
         tokens.add(Role::Read, READ).expect("a token");
@@ -50,7 +50,7 @@ impl Server {
         Self::at(place, folder, tokens)
     }
 
-    /// Serves a store that is elsewhere; its files are in the folder.
+    /// Serves an existing store; its files are in the folder.
     pub fn at(place: StoreLocation, folder: tempfile::TempDir, tokens: Tokens) -> Self {
         let options = Options { place, tokens, hosts: vec!["perf.example.com".into()], ..Options::default() };
         let state = Dashboard::open(&options).expect("a dashboard");
@@ -102,7 +102,7 @@ impl Server {
             request.push_str(&format!("{name}: {value}\r\n"));
         }
         stream.write_all((request + "\r\n").as_bytes()).expect("sent");
-        // A server that refuses may close before all was sent.
+        // A server that refuses may close the connection before everything was sent.
         let _ = stream.write_all(body);
         let mut bytes = Vec::new();
         let _ = stream.read_to_end(&mut bytes);
@@ -218,7 +218,7 @@ pub fn entry(name: &str, kind: u8, link: &str, content: &[u8]) -> Vec<u8> {
     entry_of_size(name, kind, link, content, content.len() as u64)
 }
 
-/// The same with a size that may be a lie.
+/// An entry of a tar archive whose size field may be wrong.
 pub fn entry_of_size(name: &str, kind: u8, link: &str, content: &[u8], size: u64) -> Vec<u8> {
     let mut block = vec![0; 512];
     block[..name.len()].copy_from_slice(name.as_bytes());

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rocm_perf_store::{Attachment, Content, Location, Metric, NewArtifact};
 pub use testing::postgresql::Server;
 
-/// Runs a test on each database; on PostgreSQL only where it is installed.
+/// Runs a test on each database; on PostgreSQL only if it is installed.
 pub fn on_both(test: impl Fn(&Location)) {
     let folder = tempfile::tempdir().expect("a folder");
     test(&Location::find(folder.path().join("experiments.db").to_str(), None));
@@ -44,7 +44,7 @@ pub fn latency(value: f64) -> Metric {
     }
 }
 
-/// Runs SQL beside the store.
+/// Runs SQL directly on the database.
 pub fn raw(location: &Location, sql: &str) {
     match location {
         Location::Sqlite { path, .. } => {

@@ -71,7 +71,7 @@ struct Writer {
     shape: trace::ShapeId,
     correlation: i64,
     external: i64,
-    /// Requests lie on lanes of their own, drawn below each other: thread, and when it is free again.
+    /// Lanes for requests, so that they do not overlap: thread, and when it is free again.
     slots: Vec<(ThreadId, i64)>,
 }
 
@@ -210,7 +210,7 @@ impl Writer {
         self.region("cuda_runtime", "hipStreamSynchronize", self.main, step.wait, self.correlation);
     }
 
-    /// The lane for a request that lives so long here.
+    /// A free lane for a request with this span.
     fn slot(&mut self, life: Span) -> ThreadId {
         let free = self.slots.iter().position(|(_, until)| *until <= life.start);
         let place = free.unwrap_or_else(|| {

@@ -30,22 +30,22 @@ const BUILTIN: &[(&str, &str)] = &[
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Disaggregated {
-    /// What it is called; part of file names.
+    /// Its name; part of file names.
     pub name: String,
     /// One sentence about it.
     #[serde(default)]
     pub description: String,
-    /// What is asked of the servers.
+    /// The requests that the servers get.
     pub requests: Requests,
     /// The server that reads prompts.
     pub prefill: Server,
     /// The server that generates tokens.
     pub decode: Server,
-    /// The way of the KV cache from one to the other.
+    /// The transfer of the KV cache from one to the other.
     pub transfer: Transfer,
 }
 
-/// What is asked of the servers.
+/// The requests that the servers get.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Requests {
@@ -82,7 +82,7 @@ pub struct Server {
     pub us_per_1k_tokens: f64,
 }
 
-/// The way of the KV cache.
+/// The transfer of the KV cache.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transfer {
@@ -101,22 +101,22 @@ pub struct Transfer {
 pub struct PartsTruth {
     /// GPU work of the request's batch.
     pub gpu_ns: i64,
-    /// The KV cache is on its way.
+    /// The KV cache is being sent.
     pub transfer_ns: i64,
     /// The request waits for its turn.
     pub queue_ns: i64,
-    /// The host works, or nobody does.
+    /// The host works, or nothing does.
     pub host_ns: i64,
 }
 
 impl PartsTruth {
-    /// All of it.
+    /// The sum of all parts.
     pub fn total(&self) -> i64 {
         self.gpu_ns + self.transfer_ns + self.queue_ns + self.host_ns
     }
 }
 
-/// What is true of one request.
+/// The truth about one request.
 #[derive(Clone, Debug, Serialize, PartialEq, Eq)]
 pub struct RequestTruth {
     /// The number that both servers know it by.
@@ -129,15 +129,15 @@ pub struct RequestTruth {
     pub arrival_ns: i64,
     /// From then to the first token.
     pub first_token_ns: i64,
-    /// The same by part.
+    /// The parts of that time.
     pub first_token: PartsTruth,
     /// From the first token to the last.
     pub generation_ns: i64,
-    /// The same by part.
+    /// The parts of that time.
     pub generation: PartsTruth,
 }
 
-/// What is true of a run.
+/// The truth about a run.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct DisaggregatedTruth {
     /// Version of this layout.
@@ -152,14 +152,14 @@ pub struct DisaggregatedTruth {
     pub requests: Vec<RequestTruth>,
 }
 
-/// The traces of both servers, and what is true of the run.
+/// The traces of both servers, and the truth about the run.
 #[derive(Clone, Debug)]
 pub struct DisaggregatedRun {
     /// The prefill server's trace, finished.
     pub prefill: Trace,
     /// The decode server's trace, finished.
     pub decode: Trace,
-    /// What is true.
+    /// The truth.
     pub truth: DisaggregatedTruth,
 }
 
@@ -169,7 +169,7 @@ impl Disaggregated {
         BUILTIN.iter().map(|(name, _)| *name)
     }
 
-    /// A built-in scenario; none where no scenario of this kind has the name.
+    /// A built-in scenario; `None` if no scenario of this kind has the name.
     pub fn builtin(name: &str) -> Option<Result<Self, Error>> {
         BUILTIN.iter().find(|(known, _)| *known == name).map(|(_, text)| Self::from_toml(text))
     }
@@ -179,7 +179,7 @@ impl Disaggregated {
         toml::from_str::<toml::Table>(text).is_ok_and(|table| table.contains_key("requests"))
     }
 
-    /// Reads a scenario and checks that it makes sense.
+    /// Reads a scenario and checks that it is valid.
     pub fn from_toml(text: &str) -> Result<Self, Error> {
         let wrong = |line: usize, why: String| Error::Scenario { line, why };
         let scenario: Self = toml::from_str(text).map_err(|error| {
@@ -232,9 +232,9 @@ impl Disaggregated {
 /// How a scenario is run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DisaggregatedOptions {
-    /// Everything random follows from it.
+    /// Determines everything random.
     pub seed: u64,
-    /// So many requests instead of the scenario's.
+    /// Number of requests, if not the scenario's.
     pub requests: Option<u64>,
 }
 
@@ -265,7 +265,7 @@ pub fn simulate_disaggregated(
     })
 }
 
-/// Simulates both servers and writes a torch file for each, with the truth beside them.
+/// Simulates both servers and writes a torch file for each, with the truth next to them.
 pub fn generate_disaggregated(
     scenario: &Disaggregated,
     options: DisaggregatedOptions,

@@ -8,7 +8,7 @@ use super::{Disaggregated, PartsTruth, RequestTruth, Server, Transfer};
 
 /// A loop without work looks again after this time.
 const POLL_NS: i64 = 20_000;
-/// Shorter waits are not told apart from none.
+/// Shorter waits count as none.
 const LEAST_WAIT_NS: i64 = 2_000;
 /// From the end of a launch call to the earliest start of its work.
 const LATENCY_NS: i64 = 4_000;
@@ -172,12 +172,12 @@ fn arrivals(scenario: &Disaggregated, draw: &mut Random, count: u64) -> Vec<Requ
         .collect()
 }
 
-/// Between 0 and 1, neither of them.
+/// Between 0 and 1, both excluded.
 fn unit(draw: &mut Random) -> f64 {
     stats::random::unit(draw.bits())
 }
 
-/// A time that differs from case to case.
+/// A random time within 15 % of `us`.
 fn about(draw: &mut Random, us: f64) -> i64 {
     (us * 1e3 * (0.85 + 0.3 * unit(draw))).round().max(2_000.0) as i64
 }
@@ -284,7 +284,7 @@ impl Serving<'_> {
         self.decode_at = at + about(&mut self.draw, 30.0);
     }
 
-    /// Sets memory aside for requests that came.
+    /// Reserves memory for requests that have arrived.
     fn reserve(&mut self, now: i64) {
         for number in 0..self.requests.len() {
             let request = &mut self.requests[number];
@@ -299,7 +299,7 @@ impl Serving<'_> {
         }
     }
 
-    /// Takes requests whose KV cache has come into the batch, and puts out their first tokens; gives when it is done.
+    /// Adds requests whose KV cache has arrived to the batch, and emits their first tokens; returns the end.
     fn admit(&mut self, now: i64) -> i64 {
         let mut at = now;
         for place in 0..self.reserved.len() {

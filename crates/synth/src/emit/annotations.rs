@@ -1,4 +1,4 @@
-//! What the profiler adds of its own: annotations repeated on GPU lanes, and its span over the whole run.
+//! What the profiler adds itself: annotations repeated on GPU lanes, and its span over the whole run.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub(super) struct GpuAnnotation {
     spans: BTreeMap<u32, (i64, i64)>,
 }
 
-/// Threads that stand for what is no thread of the program.
+/// Threads that are not threads of the program.
 #[derive(Default)]
 pub(super) struct ExtraLanes {
     streams: BTreeMap<u32, ThreadId>,
@@ -23,7 +23,7 @@ pub(super) struct ExtraLanes {
 }
 
 impl ExtraLanes {
-    /// The lane of the profiler's span, where the recording has one.
+    /// The lane of the profiler's span, if the recording has one.
     pub(super) fn of(
         trace: &mut Trace,
         program: &Program,

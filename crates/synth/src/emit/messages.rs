@@ -1,4 +1,4 @@
-//! What torch records of a collective: its group, sizes and number, on the op and on the kernel.
+//! What torch records about a collective: its group, sizes and number, on the op and on the kernel.
 
 use trace::StrId;
 
@@ -64,7 +64,7 @@ impl Emitter<'_> {
         texts
     }
 
-    /// Elements to and from each rank of an exchange with experts; empty where all are the same.
+    /// Elements to and from each rank of an exchange with experts; empty if all are equal.
     fn splits(&self, which: u32, element: u64) -> (Vec<u64>, Vec<u64>) {
         let facts = &self.program.collectives[which as usize];
         let Some(tokens) = facts.tokens.filter(|_| facts.group == GroupKind::Expert) else {

@@ -47,7 +47,7 @@ impl Engine<'_> {
         self.advance(r, stream);
     }
 
-    /// Runs a stream as far as possible, and then whatever that set free.
+    /// Runs a stream as far as possible, and then whatever that unblocked.
     fn advance(&mut self, r: usize, stream: u32) {
         let mut ready = vec![(r, stream)];
         while let Some((r, s)) = ready.pop() {

@@ -12,7 +12,7 @@ const EXTRA: u64 = 1 << 40;
 #[derive(Clone, Debug)]
 pub(crate) struct Pause {
     pub rank: u32,
-    /// In every so many steps.
+    /// Once in this many steps.
     pub every: u64,
     /// How long, as a multiple of what the step computes.
     pub of_compute: f64,
@@ -20,7 +20,7 @@ pub(crate) struct Pause {
     pub cause: usize,
 }
 
-/// What makes a rank late, and what that took so far.
+/// What makes a rank late, and the time it has added so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Late {
     /// Extra kernels for each kernel, and the cause.
@@ -62,7 +62,7 @@ impl Late {
     }
 }
 
-/// Tells ranks with more work how much more.
+/// Sets how much more work ranks get.
 pub(super) fn more_work(faults: &Resolved, all: &mut [Rank]) {
     for (number, (rank, straggler)) in faults.stragglers.iter().enumerate() {
         if straggler.cause == ranks::Cause::MoreWork {

@@ -12,7 +12,7 @@ use crate::scenario::{
     Action, CollectiveSpec, Copy, Direction, HostMemory, Launch, PipelineSpec, Repeat, Scenario, StepSpec,
 };
 
-/// Compiles a checked scenario. What carries the truth `without` costs nothing: the run as it could be.
+/// Compiles a checked scenario. What carries the truth `without` costs nothing: the run without that fault.
 pub(crate) fn compile(
     scenario: &Scenario,
     mode: GraphMode,
@@ -186,7 +186,7 @@ impl<'a> Compiler<'a> {
     }
 
     fn step(&mut self, spec: &'a StepSpec) {
-        // Only a pipeline makes stages differ.
+        // Stages differ only in a pipeline.
         let differ = uses(self.scenario, &spec.program, &|action| matches!(action, Action::Pipeline(_)));
         let count = if differ { self.program.layout.stages() } else { 1 };
         let (mut stages, mut kernels, mut compute_ns) = (Vec::new(), u64::MAX, Vec::new());
@@ -437,7 +437,7 @@ impl<'a> Compiler<'a> {
         let mark = self.truth(&copy.truth);
         let removed = self.removed(mark);
         let stream = self.stream(copy.gpu, copy.stream);
-        // Without its fault a copy is a good one, not none: pinned, at the machine's bandwidth, asynchronous.
+        // Without its fault a copy becomes a good one: pinned, at the machine's bandwidth, asynchronous.
         let memory = if removed { HostMemory::Pinned } else { copy.memory };
         let usual = match (copy.direction, memory) {
             (Direction::D2d, _) => machine.device_gbps,
@@ -468,7 +468,7 @@ impl<'a> Compiler<'a> {
 
     fn collective(&mut self, spec: &'a CollectiveSpec) {
         let mark = self.truth(&spec.truth);
-        // A group of one rank has nobody to talk to.
+        // A group of one rank has no partners.
         let alone = spec.group != GroupKind::World && self.program.layout.size(spec.group) < 2;
         if self.removed(mark) || alone {
             return;
@@ -563,7 +563,7 @@ impl<'a> Compiler<'a> {
         self.out.push(Instr::Wait { event, stream: compute, api: wait, ns, mark: 0, stage: true });
     }
 
-    /// What is sent or received, on which stream, and the other stage; none at the ends of the pipeline.
+    /// What is sent or received, on which stream, and the other stage; `None` at the ends of the pipeline.
     fn peer_work(&mut self, spec: &'a PipelineSpec, peer: Peer) -> Option<(CollectiveWork, u32, u32)> {
         let stages = self.program.layout.stages();
         let other = if peer.next { self.stage + 1 } else { self.stage.checked_sub(1)? };
@@ -664,7 +664,7 @@ impl<'a> Compiler<'a> {
         number
     }
 
-    /// The op of a launch, with what is recorded of its inputs.
+    /// The op of a launch, with what is recorded about its inputs.
     fn op(&mut self, name: &str, launch: &Launch) -> u32 {
         let inputs =
             launch.dims.as_deref().and_then(|dims| serde_json::from_str::<Vec<serde_json::Value>>(dims).ok());
@@ -711,7 +711,7 @@ impl Node {
     }
 }
 
-/// Whether a program does something of the kind anywhere.
+/// Whether a program contains such an action anywhere.
 pub(crate) fn uses(scenario: &Scenario, program: &[Action], wanted: &dyn Fn(&Action) -> bool) -> bool {
     let of = |name: &str| uses(scenario, &scenario.sequences[name].program, wanted);
     program.iter().any(|action| {
@@ -761,7 +761,7 @@ fn node(instr: Instr) -> Option<Node> {
     })
 }
 
-/// The call by which libraries launch such a kernel.
+/// The call with which libraries launch such a kernel.
 fn launch_api(kernel: &str) -> &'static str {
     const BY_NAME: [(&str, &str); 4] = [
         ("Cijk_", "hipExtModuleLaunchKernel"),

@@ -1,4 +1,4 @@
-//! What is wrong with the ranks of a run on purpose: clocks, stragglers, links.
+//! Injected faults of a run's ranks: clocks, stragglers, links.
 
 use std::str::FromStr;
 
@@ -79,7 +79,7 @@ pub struct Straggler {
     pub cause: Cause,
     /// How many times longer its own work takes.
     pub factor: f64,
-    /// The kernel that is slower; the one that takes most time when none is named.
+    /// The slower kernel; by default the one that takes most time.
     pub kernel: Option<String>,
 }
 
@@ -140,15 +140,15 @@ fn factor_of(text: &str) -> Result<f64, String> {
 /// Everything that is wrong with the ranks of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Faults {
-    /// Clocks are off by up to so many milliseconds, either way.
+    /// Clocks are off by up to this many milliseconds, either way.
     pub clock_offset_ms: Option<f64>,
-    /// Clocks run off by up to so many parts per million, either way.
+    /// Clocks drift by up to this many parts per million, either way.
     pub drift_ppm: Option<f64>,
     /// Late ranks.
     pub stragglers: Vec<Straggler>,
     /// Slow links.
     pub slow_links: Vec<SlowLink>,
-    /// Relative spread of the tokens that experts get; none when zero.
+    /// Relative spread of the tokens that experts get; zero: none.
     pub expert_skew: f64,
 }
 
@@ -157,7 +157,7 @@ pub struct Faults {
 pub(crate) struct Resolved {
     pub stragglers: Vec<(u32, Straggler)>,
     pub slow_links: Vec<(u32, SlowLink)>,
-    /// Share of the mean number of tokens that each rank's experts get; empty when all get the same.
+    /// Share of the mean number of tokens that each rank's experts get; empty if all get the same.
     pub loads: Vec<f64>,
     clocks: Vec<(f64, f64)>,
 }
@@ -219,7 +219,7 @@ impl Resolved {
         self.slow_links.iter().filter(slow).map(|(_, link)| link.factor).product()
     }
 
-    /// The clock of a rank's GPU as a share of what it should be.
+    /// The clock of a rank's GPU as a share of its normal clock.
     pub(crate) fn clock_share(&self, rank: u32) -> f64 {
         let mine = |s: &&(u32, Straggler)| s.0 == rank && s.1.cause == Cause::LowerClocks;
         self.stragglers.iter().filter(mine).map(|(_, s)| 1.0 / s.factor).product()
@@ -231,7 +231,7 @@ impl Resolved {
         self.stragglers.iter().filter(mine).map(|(_, s)| s.factor).product()
     }
 
-    /// How many things are wrong with the run itself; clocks are not.
+    /// How many faults the run itself has; clocks do not count.
     pub(crate) fn count(&self) -> usize {
         self.stragglers.len() + self.slow_links.len() + usize::from(!self.loads.is_empty())
     }
@@ -240,12 +240,12 @@ impl Resolved {
         self.count() > 0
     }
 
-    /// Ranks that are late by themselves.
+    /// Ranks that are late on their own.
     pub(crate) fn guilty(&self) -> Vec<u32> {
         self.stragglers.iter().map(|(rank, _)| *rank).collect()
     }
 
-    /// Nothing wrong but the clocks.
+    /// Only the clock faults.
     pub(crate) fn without_all(&self) -> Self {
         Self { clocks: self.clocks.clone(), ..Self::default() }
     }

@@ -37,7 +37,7 @@ impl GroupKind {
         ["world", "tensor", "pipeline", "data", "expert"][self as usize]
     }
 
-    /// The kind of a name.
+    /// The kind with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
@@ -54,7 +54,7 @@ impl GroupKind {
     }
 }
 
-/// Sizes of groups; the data groups have what is left.
+/// Sizes of groups; data groups get the remaining factor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parallelism {
     /// Ranks of a tensor group.
@@ -188,7 +188,7 @@ impl Layout {
         }
     }
 
-    /// Kinds of groups that a trace tells of.
+    /// Kinds of groups that a trace records.
     pub(crate) fn kinds(&self) -> impl Iterator<Item = GroupKind> {
         let told = |kind: &GroupKind| *kind == GroupKind::World || self.split && self.size(*kind) > 1;
         GroupKind::ALL.into_iter().filter(move |kind| told(kind)).collect::<Vec<_>>().into_iter()

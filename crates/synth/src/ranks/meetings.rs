@@ -1,4 +1,4 @@
-//! What is true across ranks: who came when to each collective, what transfers took, what steps took.
+//! The truth across ranks: who came when to each collective, what transfers took, what steps took.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::groups::{GroupKind, Layout};
 /// A collective or a send that a kernel took part in.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Met {
-    /// Number in the group, as the rank counts.
+    /// The rank's number for it in the group.
     pub sequence: u64,
     /// Which of the program's collectives.
     pub which: u32,
@@ -17,12 +17,12 @@ pub(crate) struct Met {
     pub group: u32,
 }
 
-/// What is true across the ranks of a run.
+/// The truth across the ranks of a run.
 #[derive(Clone, Debug, Default, Serialize, PartialEq)]
 pub struct RanksTruth {
     /// Mean time of a step, from the end of the first to the end of the last (of the only one: its whole time).
     pub step_time_ns: i64,
-    /// The same with nothing wrong, from running it again with the same seed.
+    /// Step time with nothing wrong, from running it again with the same seed.
     pub step_time_without_ns: i64,
     /// What is wrong.
     pub causes: Vec<CauseTruth>,
@@ -50,16 +50,16 @@ pub struct CauseTruth {
     pub cause: String,
     /// How it was made, as options name it.
     pub made_by: String,
-    /// The rank, where it is one.
+    /// The rank, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
-    /// Name of the group, where it is one.
+    /// Name of the group, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// Kind of that group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group_kind: Option<&'static str>,
-    /// Name of the kernel, where it is one.
+    /// Name of the kernel, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
     /// How many times longer.
@@ -81,7 +81,7 @@ pub struct PropagatedTruth {
     pub group_kind: &'static str,
     /// Share of the group's meetings that it comes last to.
     pub share: f64,
-    /// The same share with nothing wrong.
+    /// That share with nothing wrong.
     pub share_without: f64,
 }
 
@@ -158,7 +158,7 @@ pub struct CollectiveTruth {
     pub lost: Vec<u32>,
 }
 
-/// Arrivals that a truth lists at most.
+/// Most arrivals that a truth lists.
 const LISTED_ARRIVALS: usize = 400_000;
 
 /// Sums over the meetings of a group.
@@ -171,7 +171,7 @@ struct GroupSums {
     ranks: BTreeMap<u32, (i64, u64)>,
 }
 
-/// Everything about meetings of a run so far.
+/// All meetings of a run so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MeetingLog {
     groups: BTreeMap<(GroupKind, u32), GroupSums>,
@@ -181,7 +181,7 @@ pub(crate) struct MeetingLog {
 }
 
 impl MeetingLog {
-    /// Notes a meeting of the group `index` of a kind.
+    /// Records a meeting of the group `index` of a kind.
     pub(crate) fn add(&mut self, kind: GroupKind, index: u32, meeting: CollectiveTruth) {
         let sums = self.groups.entry((kind, index)).or_default();
         sums.meetings += 1;

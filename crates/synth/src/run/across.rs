@@ -1,4 +1,4 @@
-//! What is true across ranks, from the run and from running it again without what is wrong.
+//! The truth across ranks, from the run and from running it again without its faults.
 
 use super::Prepared;
 use super::setup::slower;
@@ -10,7 +10,7 @@ use crate::ranks::{
 };
 
 impl Prepared<'_> {
-    /// What is true across ranks after `steps` steps.
+    /// The truth across ranks after `steps` steps.
     pub(super) fn across(
         &self,
         engine: &mut Engine<'_>,

@@ -67,7 +67,7 @@ pub(super) fn compile_with(
     program
 }
 
-/// A garbage collection comes in every so many steps.
+/// A garbage collection happens once in this many steps.
 const GC_STEPS: u64 = 4;
 
 pub(super) fn pauses(program: &Program, faults: &Resolved) -> Vec<Pause> {
@@ -81,7 +81,7 @@ pub(super) fn pauses(program: &Program, faults: &Resolved) -> Vec<Pause> {
     faults.stragglers.iter().enumerate().filter_map(pause).collect()
 }
 
-/// Kernels that stragglers run slower.
+/// Kernels that stragglers slow down.
 pub(super) fn slowdowns(program: &Program, faults: &Resolved) -> Vec<Slowdown> {
     let mut slow = Vec::new();
     for (number, (rank, straggler)) in faults.stragglers.iter().enumerate() {

@@ -31,7 +31,7 @@ pub(super) struct Segment {
     pub blocks: BTreeMap<i64, Block>,
 }
 
-/// What an allocation gave.
+/// The result of an allocation.
 pub(super) struct Given {
     pub address: i64,
     /// Address and size of a segment that was taken from the driver for it.
@@ -96,7 +96,7 @@ impl Allocator {
         (self.segments.len() - 1, (address, size))
     }
 
-    /// What was asked for at an address that is held.
+    /// The size that was requested for the held block at an address.
     pub fn requested(&self, address: i64) -> i64 {
         let place = self.of_block.get(&address);
         let block = place.and_then(|&place| self.segments[place].blocks.get(&address));

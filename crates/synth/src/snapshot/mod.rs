@@ -1,7 +1,8 @@
-//! Memory snapshots of a simulated training loop, with what is true of them.
+//! Memory snapshots of a simulated training loop, with the truth about them.
 //!
-//! Parameters and their optimizer state are there before the record begins. Each step keeps activations from forward to backward and
-//! gradients until the next step, and one line keeps a block for ever. The run ends with an allocation that does not fit.
+//! Parameters and their optimizer state exist before the record begins. Each step keeps activations from
+//! forward to backward and gradients until the next step, and one line keeps a block forever. The run ends
+//! with an allocation that does not fit.
 
 mod allocator;
 mod pickle;
@@ -14,7 +15,7 @@ use stats::random::mix;
 use self::allocator::Allocator;
 use self::pickle::Pickle;
 
-/// What is true of the memory of one rank.
+/// The truth about the memory of one rank.
 #[derive(Clone, Debug, Default, Serialize, PartialEq)]
 pub struct MemoryTruth {
     /// The rank.
@@ -37,7 +38,7 @@ pub struct MemoryTruth {
     pub leak_blocks: u64,
     /// How much it keeps.
     pub leak_bytes: i64,
-    /// What the last allocation asked for.
+    /// Size that the last allocation requested.
     pub asked_bytes: i64,
     /// What the device had left for it.
     pub device_free_bytes: i64,
@@ -47,11 +48,11 @@ pub struct MemoryTruth {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Amount {
     pub steps: u64,
-    /// Steps go on until the file has about so many bytes.
+    /// Steps continue until the file has about this many bytes.
     pub size: Option<u64>,
 }
 
-/// Steps where nobody says how many.
+/// Default number of steps.
 pub(crate) const USUAL_STEPS: u64 = 10;
 
 const LAYERS: usize = 24;
@@ -336,7 +337,7 @@ impl Loop {
                     }
                     p.text("state")?;
                     p.text(if block.held { "active_allocated" } else { "inactive" })?;
-                    // What was there before the record has no stack.
+                    // Blocks from before the record have no stack.
                     self.frames(p, Some(block.stack).filter(|&stack| block.held && stack != PARAMETERS))
                 })
             })

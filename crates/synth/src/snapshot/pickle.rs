@@ -7,13 +7,13 @@ use trace::Map;
 /// Writes one pickle.
 pub(super) struct Pickle<W: Write> {
     to: W,
-    /// Where each text stands in the memo.
+    /// The memo number of each text.
     texts: Map<String, u32>,
     remembered: u32,
     written: u64,
-    /// What is written is kept here, too.
+    /// While a repeated value is written: its bytes so far.
     copy: Option<Vec<u8>>,
-    /// Values that come again and again, by the caller's number: their bytes and how much they remember.
+    /// Values that are repeated, by the caller's number: their bytes and how many memo entries they add.
     repeated: Map<u32, (Vec<u8>, u32)>,
 }
 
@@ -31,7 +31,7 @@ impl<W: Write> Pickle<W> {
         Ok(pickle)
     }
 
-    /// Ends the pickle; how many bytes it has.
+    /// Ends the pickle; returns the writer and the size in bytes.
     pub fn end(mut self) -> io::Result<(W, u64)> {
         self.bytes(b".")?;
         Ok((self.to, self.written))

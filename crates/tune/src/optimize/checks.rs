@@ -13,33 +13,33 @@ use super::runner::Runner;
 use crate::checked_outputs::FilesOfCopy;
 use crate::target::STDOUT_VARIABLE;
 
-/// A checker finds the arguments of the run in this variable; empty for the run that is measured.
+/// A checker gets the arguments of the run in this variable; empty for the measured run.
 pub const INPUT_VARIABLE: &str = "ROCM_PERF_INPUT";
 
-/// Who refused a side, and why.
+/// What refused a side, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refused {
     /// The program itself, a checker or a golden output.
     pub who: String,
     /// Whether it was the program itself.
     pub program: bool,
-    /// What it said.
+    /// Its message.
     pub why: String,
 }
 
-/// The checks of a session, with the outputs of the program as it is.
+/// The checks of a session, with the outputs of the original program.
 pub(super) struct Checks<'a> {
     runner: &'a Runner<'a>,
-    /// For each input, what each golden output should be.
+    /// For each input, the expected golden outputs.
     expected: Vec<Vec<Vec<u8>>>,
-    /// Files that the unchanged program writes, relative to a side's copy: removed before each run, because a checker would
-    /// take an old one for the result of a program that writes nothing.
+    /// Files that the unchanged program writes, relative to a side's copy: removed before each run, because a
+    /// checker would accept an old one if a program writes nothing.
     written: RefCell<BTreeSet<PathBuf>>,
 }
 
 impl<'a> Checks<'a> {
-    /// Runs the program as it is twice: a checker that changes its mind, or an output that differs from run to run,
-    /// proves nothing about a candidate.
+    /// Runs the original program twice: a checker that changes its mind, or an output that differs between
+    /// runs, proves nothing about a candidate.
     pub fn learn(runner: &'a Runner<'a>) -> Result<(Self, Json), Refused> {
         let mut checks = Self { runner, expected: Vec::new(), written: RefCell::default() };
         for input in 0..=runner.request.inputs.len() {
@@ -64,7 +64,7 @@ impl<'a> Checks<'a> {
         }
     }
 
-    /// Runs a side with every input; gives the first refusal, and all that was seen.
+    /// Runs a side with every input; returns the first refusal, and all observations.
     pub fn all(&self, side: Side) -> (Option<Refused>, Json) {
         let mut seen = Vec::new();
         for input in 0..=self.runner.request.inputs.len() {
@@ -94,7 +94,7 @@ impl<'a> Checks<'a> {
         Ok(())
     }
 
-    /// Runs a side with an input and all checkers on it; gives the outputs to compare.
+    /// Runs a side with an input and all checkers on it; returns the outputs to compare.
     fn outputs(&self, side: Side, input: usize, seen: &mut Vec<Json>) -> Result<Vec<Vec<u8>>, Refused> {
         let (request, workspace) = (self.runner.request, self.runner.workspace);
         let folder = workspace.here(side);
@@ -106,7 +106,7 @@ impl<'a> Checks<'a> {
         let outside = |path: &Path| Refused {
             who: format!("the output `{}`", path.display()),
             program: false,
-            why: "it lies outside the tree, where an old file could pass for the run's".into(),
+            why: "it is outside the tree, where an old file could be mistaken for this run's".into(),
         };
         let place = |path: &PathBuf| workspace.place(side, path).ok_or_else(|| outside(path));
         let places: Vec<Option<PathBuf>> = request
@@ -114,7 +114,7 @@ impl<'a> Checks<'a> {
             .iter()
             .map(|golden| golden.output.as_ref().map(place).transpose())
             .collect::<Result<_, _>>()?;
-        // What an earlier run left must not pass for this one's.
+        // Files of an earlier run must not count for this one.
         places.iter().flatten().for_each(|path| drop(std::fs::remove_file(path)));
         let limit = Some(request.timeout);
         let root = workspace.root(side);

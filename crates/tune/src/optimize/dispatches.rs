@@ -6,7 +6,7 @@ use trace::Trace;
 
 use super::source::base_name;
 
-/// The median dispatch of each launch shape, times how many there are; none where the kernel was not recorded.
+/// The median dispatch of each launch shape, times their number; `None` if the kernel was not recorded.
 pub(super) fn usual_total(trace: &Trace, kernel: &str) -> Option<f64> {
     let mut ours: BTreeMap<&str, bool> = BTreeMap::new();
     let mut shapes: BTreeMap<_, Vec<i64>> = BTreeMap::new();

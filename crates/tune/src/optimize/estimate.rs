@@ -1,5 +1,5 @@
-//! The effect that pairs of runs show: the trimmed mean of log(base/candidate) with Yuen's interval, so that one
-//! disturbed run does not decide.
+//! The effect estimated from pairs of runs: the trimmed mean of log(base/candidate) with Yuen's interval, so
+//! that one disturbed run does not decide.
 
 use serde_json::{Value as Json, json};
 use stats::student;
@@ -7,7 +7,7 @@ use stats::student;
 /// Share of pairs cut off at each end.
 const TRIM: f64 = 0.2;
 
-/// What an effect is estimated to be.
+/// An estimated effect.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// Speed-up as a factor: base over candidate.
@@ -16,7 +16,7 @@ pub struct Estimate {
     pub low: f64,
     /// Upper bound.
     pub high: f64,
-    /// Pairs behind it.
+    /// Number of pairs.
     pub pairs: usize,
     /// Standard error of the logarithm.
     standard_error: f64,
@@ -25,7 +25,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The chance of an effect like this or more where the true speed-up is no more than `asked`.
+    /// The probability of an effect this large or larger if the true speed-up is at most `asked`.
     pub fn chance_of_luck(&self, asked: f64) -> f64 {
         let beyond = self.speedup.ln() - asked.ln();
         if self.standard_error == 0.0 || self.freedom < 1.0 {
@@ -35,25 +35,25 @@ impl Estimate {
         if beyond > 0.0 { both / 2.0 } else { 1.0 - both / 2.0 }
     }
 
-    /// How far it is from no effect, as a share.
+    /// The distance from no effect, as a share.
     pub fn seen(&self) -> f64 {
         self.speedup.ln().abs().exp() - 1.0
     }
 
-    /// How far it is from no effect for certain: nothing where the interval holds none.
+    /// The distance of the interval from no effect; 0 if it contains no effect.
     pub fn certain(&self) -> f64 {
         let nearest = if self.low > 1.0 { self.low } else { 1.0 / self.high };
         (nearest - 1.0).max(0.0)
     }
 
-    /// For the audit.
+    /// JSON for the audit.
     pub fn to_json(&self) -> Json {
         json!({ "speedup": self.speedup, "low": self.low, "high": self.high, "pairs": self.pairs })
     }
 }
 
-/// Trimmed mean of the log ratios with Yuen's interval; `error` is the chance to be above the upper bound or below the
-/// lower one, each.
+/// Trimmed mean of the log ratios with Yuen's interval; `error` is the probability of being above the upper
+/// bound, and that of being below the lower one.
 pub fn estimate(pairs: impl Iterator<Item = (f64, f64)>, error: f64) -> Estimate {
     let mut ratios: Vec<f64> = pairs.map(|(base, candidate)| (base / candidate).ln()).collect();
     ratios.retain(|ratio| ratio.is_finite());
@@ -66,7 +66,7 @@ pub fn estimate(pairs: impl Iterator<Item = (f64, f64)>, error: f64) -> Estimate
     let cut = (n as f64 * TRIM) as usize;
     let kept = &ratios[cut..n - cut];
     let middle = kept.iter().sum::<f64>() / kept.len() as f64;
-    // Winsorised: the cut ones count as the nearest that is kept.
+    // Winsorised: trimmed ratios count as the nearest one that is kept.
     let (low, high) = (kept[0], kept[kept.len() - 1]);
     let pulled: Vec<f64> = ratios.iter().map(|ratio| ratio.clamp(low, high)).collect();
     let mean = pulled.iter().sum::<f64>() / n as f64;

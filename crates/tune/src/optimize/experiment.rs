@@ -1,6 +1,6 @@
 //! The A/B measurement: pairs of runs of both sides in random order, until the interval is tight or the budget ends.
 //!
-//! Peeking at a growing sample raises the error rate, so each look gets only its share of the error.
+//! Peeking at a growing sample raises the error rate, so each look only gets its share of the error.
 
 use serde_json::{Value as Json, json};
 
@@ -10,7 +10,7 @@ use stats::random::Random;
 /// One run of a side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// The metric, less is better.
+    /// The metric; lower is better.
     pub value: f64,
     /// Time from start to end of the whole program.
     pub end_to_end: f64,
@@ -19,7 +19,7 @@ pub struct Sample {
 /// Which side to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The program as it is.
+    /// The original program.
     Base,
     /// The program with the change.
     Candidate,
@@ -32,11 +32,11 @@ pub struct Plan {
     pub min_improvement: f64,
     /// Pairs before the first look.
     pub least_pairs: usize,
-    /// Pairs at most.
+    /// Maximum pairs.
     pub most_pairs: usize,
-    /// Chance of accepting what is not there.
+    /// Probability of accepting an effect that does not exist.
     pub error: f64,
-    /// By how much the whole program differs from itself, as a share: only what is slower beyond it is slower.
+    /// How much two runs of the same program differ, as a share: only larger slowdowns count.
     pub end_to_end_floor: f64,
 }
 
@@ -52,33 +52,33 @@ const STEP: usize = 5;
 /// The outcome of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Experiment {
-    /// Of the metric.
+    /// Effect on the metric.
     pub effect: Estimate,
-    /// Of the whole program.
+    /// Effect on the whole program.
     pub end_to_end: Estimate,
     /// Values of both sides, pair by pair.
     pub pairs: Vec<(Sample, Sample)>,
-    /// What is to be made of it.
+    /// The conclusion.
     pub verdict: Verdict,
     /// Probability of such an effect by chance, corrected for the number of looks.
     pub chance: f64,
 }
 
-/// What is to be made of an experiment.
+/// The conclusion from an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Faster by more than is asked for.
+    /// Faster by more than the minimum.
     Faster,
-    /// Not faster by as much as is asked for.
+    /// Not faster by the minimum.
     NotFaster,
     /// The kernel is faster, the whole program slower.
     SlowerEndToEnd,
-    /// The budget ended before that could be told.
+    /// The budget ended before this was clear.
     Inconclusive,
 }
 
 impl Verdict {
-    /// As reports and the audit name it.
+    /// Its name in reports and the audit.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Faster => "faster",
@@ -89,13 +89,13 @@ impl Verdict {
     }
 }
 
-/// Runs pairs until the verdict is clear; a run that fails ends it with its reason.
+/// Runs pairs until the verdict is clear; a failing run ends it with the reason.
 pub fn experiment(
     plan: &Plan,
     random: &mut Random,
     run: &mut dyn FnMut(Side) -> Result<Sample, String>,
 ) -> Result<Experiment, String> {
-    // Caches, clocks and page tables settle in a pair that does not count.
+    // Caches, clocks and page tables settle during a pair that does not count.
     for side in [Side::Base, Side::Candidate] {
         run(side)?;
     }
@@ -125,12 +125,12 @@ pub fn experiment(
     }
 }
 
-/// The outcomes of an experiment and of its repetition.
+/// The results of an experiment and of its repetition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proof {
     /// The experiment.
     pub first: Experiment,
-    /// On fresh runs, where the first was won: chance favours winners, and is asked again.
+    /// On fresh runs, if the first experiment won: winners may have been lucky, so they are measured again.
     pub fresh: Option<Experiment>,
 }
 
@@ -146,7 +146,7 @@ impl Proof {
     }
 }
 
-/// Experiments, and once more on fresh runs when the change seems to win; then any win is enough.
+/// Runs the experiment, and again on fresh runs if the change seems to win; then any gain is enough.
 pub fn prove(
     plan: &Plan,
     random: &mut Random,
@@ -161,7 +161,7 @@ pub fn prove(
     Ok(Proof { first, fresh: Some(fresh) })
 }
 
-/// Both sides once, whichever comes first.
+/// Runs both sides once, in random order.
 fn pair(
     random: &mut Random,
     run: &mut dyn FnMut(Side) -> Result<Sample, String>,
@@ -174,18 +174,18 @@ fn pair(
     Ok((run(Side::Base)?, candidate))
 }
 
-/// What the program seems to win against itself.
+/// The apparent gain of the program over itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Floor {
-    /// Of the metric.
+    /// Effect on the metric.
     pub effect: Estimate,
-    /// Of the whole program.
+    /// Effect on the whole program.
     pub end_to_end: Estimate,
 }
 
 impl Floor {
-    /// A plan in which nothing counts that the program shows against itself: what it certainly gains without a change
-    /// is asked for on top, and what it seems to lose as a whole is no loss.
+    /// A plan that accounts for the noise floor: the minimum gain is at least the certain gain without a
+    /// change, and an apparent loss of the whole program within the floor is not a loss.
     pub fn heeded(&self, plan: &Plan) -> Plan {
         Plan {
             min_improvement: plan.min_improvement.max(self.effect.certain()),
@@ -194,13 +194,13 @@ impl Floor {
         }
     }
 
-    /// For the audit.
+    /// JSON for the audit.
     pub fn to_json(&self) -> Json {
         json!({ "effect": self.effect.to_json(), "end_to_end": self.end_to_end.to_json() })
     }
 }
 
-/// The noise floor: pairs of the program as it is.
+/// The noise floor: pairs of the unchanged program.
 pub fn noise_floor(
     pairs: usize,
     random: &mut Random,
@@ -221,7 +221,7 @@ pub fn noise_floor(
 mod tests {
     use super::*;
 
-    /// A machine with noise in every run, a slow drift and now and then a hiccup.
+    /// A machine with noise in every run, a slow drift and occasional hiccups.
     fn machine(seed: u64, gain: f64) -> impl FnMut(Side) -> Result<Sample, String> {
         let (mut random, mut drift) = (Random::new(seed), 0.0);
         move |side| {
@@ -237,7 +237,7 @@ mod tests {
         (0..100)
             .filter(|seed| {
                 let (mut order, mut run) = (Random::new(seed + 1000), machine(*seed, gain));
-                // As one of twelve candidates.
+                // One of twelve candidates.
                 let plan = noise_floor(6, &mut order, &mut run).unwrap().heeded(&Plan::default());
                 let plan = Plan { error: plan.error / 12.0, ..plan };
                 prove(&plan, &mut order, &mut run).unwrap().is_accepted()
@@ -263,12 +263,12 @@ mod tests {
         };
         let found = experiment(&Plan::default(), &mut Random::new(2), &mut run).unwrap();
         assert_eq!(found.verdict, Verdict::SlowerEndToEnd);
-        // The same loss counts for nothing where the program is that far from itself.
+        // The same loss does not count if the program differs from itself that much.
         let noisy = Plan { end_to_end_floor: 0.25, ..Plan::default() };
         assert_eq!(experiment(&noisy, &mut Random::new(2), &mut run).unwrap().verdict, Verdict::Faster);
     }
 
-    /// A machine that others use too: runs of the whole program are up to three times as long as the next.
+    /// A shared machine: runs of the whole program are up to three times as long as the next.
     #[test]
     fn a_loaded_machine_does_not_make_a_win_a_loss() {
         let refused = (0..100u64).filter(|seed| {

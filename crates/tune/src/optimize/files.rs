@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use regex::Regex;
 
-/// The files below a folder whose path fits, sorted. A pattern that begins with `/` is looked for from there.
+/// The files below a folder whose path matches, sorted. A pattern that begins with `/` is searched from the
+/// root.
 pub fn matching(folder: &Path, pattern: &str) -> Vec<PathBuf> {
     let root = if pattern.starts_with('/') { Path::new("/") } else { folder };
     let parts: Vec<&str> = pattern.split('/').filter(|part| !part.is_empty() && *part != ".").collect();

@@ -1,31 +1,31 @@
-//! Golden outputs: what a program printed or wrote, compared with what it should have, number by number.
+//! Golden outputs: what a program printed or wrote, compared with the expected output, number by number.
 
 use std::path::PathBuf;
 
 use regex::Regex;
 use serde_json::{Value as Json, json};
 
-/// An output that is compared.
+/// An output to compare.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Golden {
-    /// The file that the program writes; what it prints without one.
+    /// The file that the program writes; `None`: its standard output.
     pub output: Option<PathBuf>,
-    /// What is in it.
+    /// Its layout.
     pub layout: Layout,
-    /// What should be in it; what the program as it is writes without one.
+    /// The file with the expected output; `None`: the output of the original program.
     pub expected: Option<PathBuf>,
     /// How much numbers may differ.
     pub tolerance: Tolerance,
 }
 
-/// What an output holds.
+/// The layout of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// Words and numbers.
     Text,
     /// Anything; every byte counts.
     Bytes,
-    /// An array of whole numbers of so many bytes.
+    /// An array of integers of this many bytes.
     Whole(usize),
     /// An array of floating-point numbers.
     Float(Float),
@@ -44,14 +44,14 @@ pub enum Float {
     F64,
 }
 
-/// How much numbers may differ: at most `absolute + relative * |expected|`. Whole numbers never may.
+/// How much numbers may differ: at most `absolute + relative * |expected|`. Integers must be equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tolerance {
-    /// By the type without.
+    /// `None`: depends on the type.
     pub absolute: Option<f64>,
-    /// By the type without.
+    /// `None`: depends on the type.
     pub relative: Option<f64>,
-    /// Whether a NaN is wrong even where one is expected.
+    /// Whether a NaN is wrong even if one is expected.
     pub refuse_nan: bool,
 }
 
@@ -91,7 +91,7 @@ impl Golden {
         Ok(Self { output, layout, expected, tolerance })
     }
 
-    /// As messages name it.
+    /// Its name in messages.
     pub fn name(&self) -> String {
         match &self.output {
             Some(path) => format!("golden output `{}`", path.display()),
@@ -117,7 +117,7 @@ impl Golden {
         comparison.length(expected.len(), found.len(), "words and numbers");
         for (at, (was, is)) in expected.iter().zip(&found).enumerate() {
             let same = match (was.parse::<f64>(), is.parse::<f64>()) {
-                // Whole numbers are counts, sizes and names: they are the same or they are not.
+                // Integers are counts, sizes and ids: they must be equal.
                 (Ok(_), Ok(_)) if is_whole(was) && is_whole(is) => was == is,
                 (Ok(was), Ok(is)) => comparison.number(was, is, &self.tolerance, 1e-6, 1e-5),
                 _ => was == is,
@@ -177,7 +177,7 @@ fn half(bits: u16) -> f64 {
     if bits >> 15 == 1 { -size } else { size }
 }
 
-/// Numbers, and the words between them without their spaces.
+/// Numbers, and the words between them without white space.
 fn tokens(text: &str) -> Vec<&str> {
     const NUMBER: &str = r"(?i)[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|[-+]?\b(nan|inf(inity)?)\b";
     let Ok(number) = Regex::new(NUMBER) else { return text.split_whitespace().collect() };
@@ -195,22 +195,22 @@ fn is_whole(text: &str) -> bool {
     text.trim_start_matches(['+', '-']).bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// What a comparison found.
+/// The result of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Comparison {
     /// Values that were compared.
     pub values: usize,
     /// Values that differ by more than is allowed.
     pub wrong: usize,
-    /// Numbers with a difference that can be told.
+    /// Numbers with a finite difference.
     pub numbers: usize,
     /// Largest difference.
     pub max_absolute: f64,
-    /// Largest difference for its size.
+    /// Largest relative difference.
     pub max_relative: f64,
     /// Sum of differences.
     sum: f64,
-    /// The first that is wrong.
+    /// The first wrong value.
     pub first: Option<String>,
 }
 
@@ -253,7 +253,7 @@ impl Comparison {
         difference <= allowed
     }
 
-    /// What is wrong, in words.
+    /// A description of what is wrong.
     pub fn explain(&self) -> String {
         let first = self.first.clone().unwrap_or_default();
         match self.wrong {
@@ -265,7 +265,7 @@ impl Comparison {
         }
     }
 
-    /// For the audit.
+    /// JSON for the audit.
     pub fn to_json(&self) -> Json {
         let mean = (self.numbers > 0).then(|| self.sum / self.numbers as f64);
         json!({

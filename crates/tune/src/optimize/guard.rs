@@ -2,22 +2,22 @@
 
 use super::source::{Kernel, Source};
 
-/// What a proposal may change beside the body.
+/// What a proposal may change besides the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Header {
     /// Nothing.
     Identical,
-    /// Hints that leave the ABI alone: launch bounds, restrict, attributes. For built-in rules only.
+    /// Hints that do not affect the ABI: launch bounds, restrict, attributes. For built-in rules only.
     Hints,
 }
 
 /// Why a proposal is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// Nothing is different.
+    /// Nothing has changed.
     #[error("it changes nothing")]
     NoChange,
-    /// The kernel is gone, or there are two.
+    /// The kernel is missing, or there are two.
     #[error("afterwards the source does not have kernel `{0}` exactly once")]
     Kernel(String),
     /// The parser does not understand it.
@@ -26,15 +26,15 @@ pub enum Refusal {
     /// Something before or after the kernel differs.
     #[error("it changes code outside the kernel, at line {line}")]
     Outside {
-        /// From 1, in the original.
+        /// Line in the original, from 1.
         line: usize,
     },
     /// The signature differs.
     #[error("it changes the kernel's signature: `{is}` instead of `{was}`")]
     Signature {
-        /// First token that differs, as it was.
+        /// First token that differs, in the original.
         was: String,
-        /// As it is.
+        /// The token in the proposal.
         is: String,
     },
     /// A preprocessor line other than `#pragma unroll`.
@@ -51,7 +51,7 @@ pub enum Refusal {
     Synchronisation(String),
 }
 
-/// Calls that order threads; a proposal may not have fewer of any of them.
+/// Calls that order threads; a proposal may not reduce the number of any of them.
 const ORDERING: &[&str] = &[
     "__syncthreads",
     "__syncwarp",
@@ -65,7 +65,7 @@ const HINTS: &[&str] = &["__restrict__", "__restrict"];
 /// Hints with arguments in brackets.
 const HINTS_WITH_ARGUMENTS: &[&str] = &["__launch_bounds__", "__attribute__"];
 
-/// Whether a proposal changes the kernel's body only.
+/// Checks that a proposal changes only the kernel's body.
 pub fn check(original: &Source, kernel: &Kernel, proposed: &str, header: Header) -> Result<(), Refusal> {
     if original.text == proposed {
         return Err(Refusal::NoChange);
@@ -194,7 +194,7 @@ fn body(original: &Source, kernel: &Kernel, after: &Source, changed: &Kernel) ->
     Ok(())
 }
 
-/// `#pragma unroll`, with or without its number, and its parts.
+/// `#pragma unroll`, with or without its number, and its tokens.
 fn is_unroll(text: &str) -> bool {
     let words: Vec<&str> =
         text.split(|c: char| c.is_whitespace() || "()".contains(c)).filter(|w| !w.is_empty()).collect();

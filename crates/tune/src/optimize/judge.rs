@@ -1,5 +1,5 @@
-//! What a proposal has to pass, in this order: guards on the source, the build, guards on what was built, checks,
-//! measurements. What each saw is kept in the candidate's folder.
+//! What a proposal has to pass, in this order: guards on the source, the build, guards on the built program,
+//! checks, measurements. Each result is kept in the candidate's folder.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub(super) struct Judged {
     pub proof: Option<Proof>,
     /// What the built kernel uses, before and after.
     pub metadata: Json,
-    /// What the compiler complained about.
+    /// The compiler's errors.
     pub errors: String,
 }
 
@@ -43,7 +43,7 @@ impl Trial<'_> {
             Ok(parsed) => parsed,
             Err(why) => return Ok(Judged::new(CandidateStatus::Refused, why)),
         };
-        // With other options the source is the same; with the same options it must not be.
+        // With other options the source may be the same; with the same options it must not.
         if (proposal.flags == current.flags || proposal.text != current.text)
             && let Err(refusal) = guard::check(&source, &kernel, &proposal.text, proposal.header)
         {
@@ -78,7 +78,7 @@ impl Trial<'_> {
         self.measured(judged, plan, folder, random)
     }
 
-    /// What the code objects of both sides say; accepted so far where nothing is wrong with them.
+    /// The code objects of both sides; accepted so far if nothing is wrong with them.
     fn built(&self, proposal: &Proposal) -> Judged {
         let workgroup = self.target.evidence.workgroup;
         let read = |side| metadata::read(&self.runner.code_objects(side), &self.kernel);

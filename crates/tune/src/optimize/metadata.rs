@@ -9,18 +9,18 @@ use serde_json::{Value as Json, json};
 use super::guard::Header;
 use super::source::base_name;
 
-/// What a candidate may use more than before.
+/// What a candidate may use more of than before.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Limits {
     /// Spilled registers.
     pub spills: u32,
-    /// Bytes of scratch for each lane.
+    /// Bytes of scratch per lane.
     pub scratch_bytes: u32,
-    /// Least theoretical occupancy in percent, unless it was lower already.
+    /// Least theoretical occupancy in percent, unless it was already lower.
     pub least_occupancy_pct: f64,
 }
 
-/// What built files tell of a kernel; the reason where they tell nothing.
+/// What built files contain about a kernel, or why they contain nothing.
 pub fn read(files: &[PathBuf], kernel: &str) -> Result<Vec<CodeObjectKernel>, String> {
     let named = |one: &CodeObjectKernel| base_name(&model::names::demangle(&one.name)) == kernel;
     let (mut found, mut why) = (Vec::new(), "the build did not write this file".to_string());
@@ -39,7 +39,7 @@ pub fn read(files: &[PathBuf], kernel: &str) -> Result<Vec<CodeObjectKernel>, St
     if found.is_empty() { Err(why) } else { Ok(found) }
 }
 
-/// Compares what was built before and after; `workgroup` is that of the dispatches, where known.
+/// Compares the builds before and after; `workgroup` is that of the dispatches, if known.
 pub fn check(
     before: &[CodeObjectKernel],
     after: &[CodeObjectKernel],
@@ -77,7 +77,7 @@ fn abi(was: &CodeObjectKernel, is: &CodeObjectKernel, header: Header) -> Result<
     if places(was) != places(is) {
         return Err("the kernel's arguments are laid out differently".into());
     }
-    // Launch bounds are there to change this.
+    // Launch bounds are meant to change this.
     if header == Header::Identical && was.max_workgroup != is.max_workgroup {
         return Err("the maximum workgroup size changed".into());
     }
@@ -99,7 +99,7 @@ fn resources(
         return Err(format!("spills {spilled} more registers; at most {} more are allowed", limits.spills));
     }
     let scratch = is.scratch_bytes.saturating_sub(was.scratch_bytes);
-    // Registers that may be spilled need a place, and the compiler rounds up.
+    // Spilled registers need scratch, and the compiler rounds up.
     let for_spills = if limits.spills > 0 { 4 * limits.spills + 12 } else { 0 };
     if scratch > limits.scratch_bytes.max(for_spills) {
         return Err(format!(
@@ -119,13 +119,13 @@ fn resources(
     Ok(())
 }
 
-/// Theoretical occupancy in percent; none for GPUs that are not known.
+/// Theoretical occupancy in percent; `None` for unknown GPUs.
 fn occupancy(kernel: &CodeObjectKernel, workgroup: Option<u32>) -> Option<f64> {
     let workgroup = workgroup.or(kernel.workgroup())?;
     Some(theoretical(kernel.arch()?, &kernel.resources(workgroup, 0)).percent())
 }
 
-/// For the audit and for proposers.
+/// JSON for the audit and for proposers.
 pub fn to_json(kernels: &Result<Vec<CodeObjectKernel>, String>, workgroup: Option<u32>) -> Json {
     match kernels {
         Err(why) => json!({ "absent": why }),

@@ -1,12 +1,12 @@
-//! `optimize`: profile, rank, propose, guard, build, check, measure, and keep a change only when it is proven.
+//! `optimize`: profile, rank, propose, guard, build, check, measure, and keep a change only if it is proven.
 //!
 //! ```text
 //! tree ─► two copies ─► baseline: build, check, profile, noise floor
 //!                            └─► each proposal: guards ─► build ─► metadata ─► checks ─► A/B pairs ─► fresh pairs
 //! ```
 //!
-//! Everything happens in copies below the session's folder. The tree is touched at the very end, by one rename, and
-//! only when that is asked for.
+//! Everything happens in copies below the session's folder. The tree is changed only at the very end, by one
+//! rename, and only on request.
 
 mod checks;
 mod dispatches;
@@ -50,7 +50,7 @@ use workspace::{Workspace, WorkspaceError};
 pub enum Proposer {
     /// The rule library.
     Rules(rules::Choice),
-    /// A language model, asked so many times.
+    /// A language model, with the number of attempts.
     Llm(llm::Endpoint, usize),
     /// Another program.
     Command(Vec<String>),
@@ -60,35 +60,35 @@ pub enum Proposer {
 
 /// What to optimise and how.
 pub struct OptimizeRequest<'a> {
-    /// What is measured.
+    /// The command to measure.
     pub run: Vec<String>,
-    /// Makes the program.
+    /// Builds the program.
     pub build: Vec<String>,
-    /// Each says by its exit code whether the result is right.
+    /// Each one exits with 0 if the result is right.
     pub checks: Vec<Vec<String>>,
-    /// Outputs that must be what they were, or what they should be.
+    /// Outputs that must not change, or must equal expected ones.
     pub goldens: Vec<Golden>,
-    /// More arguments for the program, each a run that is checked besides the one that is measured.
+    /// More sets of arguments for the program, each a run that is checked in addition to the measured one.
     pub inputs: Vec<Vec<String>>,
     /// Accept without a checker.
     pub unchecked: bool,
-    /// The file with the kernel; looked for in the tree without.
+    /// The file with the kernel; `None`: searched for in the tree.
     pub source: Option<PathBuf>,
     /// The source tree.
     pub tree: PathBuf,
-    /// The kernel; the one that matters most without.
+    /// The kernel; `None`: the one that matters most.
     pub kernel: Option<String>,
     /// Where proposals come from.
     pub proposer: Proposer,
     /// How hard to prove a gain.
     pub plan: Plan,
-    /// Candidates to try at most.
+    /// Maximum candidates to try.
     pub most_candidates: usize,
-    /// Kernels to look at, at most.
+    /// Maximum kernels to work on.
     pub most_kernels: usize,
     /// What a built candidate may use.
     pub limits: Limits,
-    /// Patterns of files with the code objects that a build leaves; the program itself without.
+    /// Patterns of files with the code objects of a build; empty: the program itself.
     pub code_objects: Vec<String>,
     /// Longest run of the program, a check, a proposer.
     pub timeout: Duration,
@@ -96,17 +96,17 @@ pub struct OptimizeRequest<'a> {
     pub build_timeout: Duration,
     /// Folder of the session.
     pub out: &'a Path,
-    /// Change the tree when something was accepted.
+    /// Whether to change the tree if a candidate was accepted.
     pub apply: bool,
-    /// Of the order of pairs.
+    /// Seed of the order of pairs.
     pub seed: u64,
-    /// Records a whole profile; none without a profiler.
+    /// Records a whole profile; `None` without a profiler.
     pub profile: Option<&'a dyn Measure>,
-    /// Measures the dispatches of one kernel, or whatever else was asked for.
+    /// Measures the dispatches of one kernel, or another requested metric.
     pub measure: &'a dyn Fn(&str) -> Box<dyn Measure>,
-    /// The GPU, where known.
+    /// The GPU, if known.
     pub gpu: Option<String>,
-    /// Variables of ours that commands do not get; the proposer does.
+    /// Our variables that commands do not get; the proposer does.
     pub hidden: Vec<String>,
     /// Build and run in a sandbox.
     pub sandbox: bool,
@@ -117,27 +117,27 @@ pub struct OptimizeRequest<'a> {
 /// Why there is no session.
 #[derive(Debug, thiserror::Error)]
 pub enum OptimizeError {
-    /// Copies, or applying.
+    /// Copying the tree or applying a change failed.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    /// No checker.
+    /// There is no checker.
     #[error("nothing checks the program's results")]
     Unchecked,
-    /// The program as it is does not build.
+    /// The original program does not build.
     #[error("the unchanged program does not build: the build {0}")]
     Build(String),
-    /// The program as it is does not run.
+    /// The original program does not run.
     #[error("the unchanged program does not run: it {0}")]
     Run(String),
-    /// A checker or a golden output refuses the program as it is.
+    /// A checker or a golden output refuses the original program.
     #[error("{who} rejects the unchanged program: it {why}")]
     Check {
-        /// Which.
+        /// Which one.
         who: String,
-        /// What it said.
+        /// Its message.
         why: String,
     },
-    /// The files that should hold code objects do not.
+    /// The files that should hold code objects have none.
     #[error("cannot read a code object of the unchanged program: {0}")]
     CodeObject(String),
     /// The kernel is not in the source.
@@ -147,10 +147,10 @@ pub enum OptimizeError {
         path: PathBuf,
         /// The kernel.
         kernel: String,
-        /// What it has.
+        /// The kernels that it has.
         there: String,
     },
-    /// No file has it.
+    /// No file has the kernel.
     #[error("no source file below `{}` has kernel `{kernel}`", tree.display())]
     NoSource {
         /// The tree.
@@ -174,7 +174,7 @@ pub enum OptimizeError {
 /// Where the profiler writes, below the session's folder.
 pub const PROFILES: &str = "profiles";
 
-/// Pairs of the program against itself.
+/// Pairs for the noise floor.
 const FLOOR_PAIRS: usize = 6;
 
 /// Optimises; calls `watch` with progress messages.
@@ -223,7 +223,7 @@ pub fn optimize(request: &OptimizeRequest, watch: &mut dyn FnMut(&str)) -> Resul
             target.evidence.add(&table, rows);
         }
     }
-    // The text that was built and profiled: the file itself may have been edited since.
+    // The text that was built and profiled: the file itself may have changed since.
     let original = read(&workspace.root(Side::Base).join(&relative))?;
     let mut current = Current { text: original.clone(), flags: Vec::new() };
     session.state = "trying";
@@ -269,7 +269,7 @@ pub fn optimize(request: &OptimizeRequest, watch: &mut dyn FnMut(&str)) -> Resul
     Ok(session)
 }
 
-/// What was asked for, for the audit.
+/// The request, for the audit.
 fn asked(request: &OptimizeRequest) -> Json {
     json!({
         "run": redact_words(&request.run),
@@ -344,7 +344,7 @@ fn targets(
         .unwrap_or_default();
     let (here, elsewhere): (Vec<Ranked>, Vec<Ranked>) =
         wanted.into_iter().partition(|one| names.iter().any(|name| name == base_name(&one.name)));
-    // Without a profile and without a name, every kernel of the file is worth a try.
+    // Without a profile or a name, every kernel of the file is worth a try.
     if here.is_empty() && elsewhere.is_empty() && !names.is_empty() {
         return Ok((path, names.iter().take(request.most_kernels).map(|name| plain(name)).collect()));
     }

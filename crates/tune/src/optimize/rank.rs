@@ -1,4 +1,4 @@
-//! Which kernels are worth the trouble, and where they are written.
+//! Which kernels are worth optimising, and where they are defined.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use super::session::Ranked;
 use super::source::{Source, base_name};
 use crate::measure::Reading;
 
-/// Kernels by their share of the run to the critical path; by their time where there is no path.
+/// Kernels by their share of the run's critical path; by their time if there is no path.
 pub(super) fn rank(reading: &Reading, gpu: Option<String>) -> Vec<Ranked> {
     let on_path = reading.trace.as_deref().and_then(on_path);
     let bounds = reading.trace.as_deref().map(bounds);
@@ -45,12 +45,12 @@ pub(super) fn rank(reading: &Reading, gpu: Option<String>) -> Vec<Ranked> {
     kernels
 }
 
-/// Least share for which a kernel is worth the trouble, in percent.
+/// Least share that makes a kernel worth optimising, in percent.
 const LEAST_SHARE: f64 = 5.0;
 
-/// The ranked kernels worth the trouble, and a note where it is kernel time that says so.
+/// The ranked kernels worth optimising, and a note if they were chosen by kernel time.
 ///
-/// A path that the host alone fills names no kernel; those with most of the time are then the best guess.
+/// A path with only host work has no kernels; those with the most time are then the best guess.
 pub(super) fn worthwhile(ranked: &[Ranked]) -> (Vec<Ranked>, Option<String>) {
     let on_path: Vec<Ranked> = ranked
         .iter()
@@ -78,7 +78,7 @@ pub(super) fn worthwhile(ranked: &[Ranked]) -> (Vec<Ranked>, Option<String>) {
     (by_time, Some(note))
 }
 
-/// What bounds each kernel, as far as a trace without counters tells.
+/// What bounds each kernel, as far as a trace without counters shows.
 fn bounds(trace: &Trace) -> Json {
     let report = analysis::bottleneck::bottleneck_report(trace, &[]);
     let tables = report.tables.iter().map(|table| (table.name.clone(), report::render::json_rows(table)));
@@ -93,7 +93,7 @@ fn on_path(trace: &Trace) -> Option<Vec<(String, f64)>> {
     (!shares.is_empty()).then_some(shares)
 }
 
-/// Threads of a workgroup, where all dispatches of a kernel have the same.
+/// Threads per workgroup, if it is the same for all dispatches of a kernel.
 fn workgroup(trace: &Trace, name: &str) -> Option<u32> {
     let mut found = None;
     for row in 0..trace.kernels.len() {
@@ -109,9 +109,9 @@ fn workgroup(trace: &Trace, name: &str) -> Option<u32> {
     found.filter(|threads| *threads > 0)
 }
 
-/// Endings of files that may hold kernels.
+/// Extensions of files that may hold kernels.
 const ENDINGS: &[&str] = &["cu", "hip", "cpp", "cc", "cxx", "cuh", "h", "hpp"];
-/// Files looked into at most.
+/// Maximum files to search.
 const MOST_FILES: usize = 5_000;
 
 /// The only file below a folder that defines the kernel.

@@ -15,26 +15,26 @@ use super::session::Ranked;
 use super::workspace::Workspace;
 use crate::measure::Measure;
 
-/// What runs the commands of a session in its copies.
+/// Runs the commands of a session in its copies.
 pub(super) struct Runner<'a> {
     pub request: &'a OptimizeRequest<'a>,
     pub workspace: &'a Workspace,
-    /// Keeps what nobody has read from writing elsewhere.
+    /// Keeps unreviewed code from writing elsewhere.
     pub sandbox: Option<Sandbox>,
-    /// Variables for all commands.
+    /// Environment variables for all commands.
     pub env: Vec<(String, String)>,
 }
 
 /// A build that failed.
 pub(super) struct BuildFailed {
-    /// All it said.
+    /// Its whole output.
     pub log: Vec<u8>,
     /// How it ended, and its last lines.
     pub why: String,
 }
 
 impl BuildFailed {
-    /// The lines that say what is wrong: a compiler's log is long, and its end is often not the point.
+    /// The lines that say what is wrong: a compiler's log is long, and its end is often irrelevant.
     pub fn errors(&self) -> String {
         const MOST: usize = 20;
         let log = String::from_utf8_lossy(&self.log);
@@ -44,7 +44,8 @@ impl BuildFailed {
 }
 
 impl<'a> Runner<'a> {
-    /// For a session; with a sandbox where others propose what is built and run. Also says why there is none.
+    /// The runner of a session, with a sandbox if proposals come from elsewhere. Also returns why there is
+    /// none.
     pub fn new(request: &'a OptimizeRequest<'a>, workspace: &'a Workspace) -> (Self, Option<String>) {
         let mut runner = Self { request, workspace, sandbox: None, env: Vec::new() };
         if !request.sandbox {
@@ -64,7 +65,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Commands may write in the copies, where the profiler writes, and into a temporary folder of their own.
+    /// Commands may write to the copies, the profiler's folder and a separate temporary folder.
     fn enclose(&mut self) -> std::io::Result<()> {
         let temporary = self.workspace.temporary();
         let profiles = self.request.out.join(super::PROFILES);
@@ -76,13 +77,13 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// A command with what every command of the session is kept from.
+    /// A command with the restrictions of the session.
     pub fn job<'j>(&'j self, words: &'j [String]) -> Job<'j> {
         let confinement = Confinement { hidden: &self.request.hidden, sandbox: self.sandbox.as_ref() };
         Job { env: &self.env, confinement, ..Job::of(words) }
     }
 
-    /// Builds a side with more compiler options; gives the log.
+    /// Builds a side with more compiler options; returns the log.
     pub fn build(&self, side: Side, flags: &[String]) -> Result<Vec<u8>, BuildFailed> {
         let (words, mut env) = with_flags(&self.request.build, flags);
         env.extend(self.env.iter().cloned());
@@ -99,7 +100,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// The program of a side, as far as it is a file.
+    /// The program of a side, if it is a file.
     fn program(&self, side: Side) -> PathBuf {
         let words = self.workspace.words(side, &self.request.run);
         self.workspace.here(side).join(words.first().map(String::as_str).unwrap_or_default())
@@ -115,7 +116,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Whether both sides were built to the same bytes.
+    /// Whether both sides were built to identical bytes.
     pub fn is_same(&self) -> bool {
         let bytes = |side| -> Option<Vec<Vec<u8>>> {
             let mut paths = self.code_objects(side);
@@ -132,13 +133,14 @@ impl<'a> Runner<'a> {
         let folder = self.workspace.here(side);
         let job = Job { folder: Some(&folder), limit: Some(self.request.timeout), ..self.job(&words) };
         let reading = measure.measure(&job).map_err(|error| error.explain())?;
-        // With a profiler, from the first to the last thing the program did: the profiler's own start-up would drown it.
+        // With a profiler, from the first to the last activity of the program: the profiler's own start-up
+        // would dominate.
         let end_to_end = reading.span_ns.map_or(reading.wall.as_nanos() as f64, |span| span as f64);
         let usual = reading.trace.as_deref().and_then(|trace| usual_total(trace, kernel));
         Ok(Sample { value: usual.unwrap_or(reading.value), end_to_end })
     }
 
-    /// Kernels of the program as it is, those worth most first; none without a profiler.
+    /// Kernels of the original program, most important first; empty without a profiler.
     pub fn profile(&self) -> Result<Vec<Ranked>, String> {
         let Some(profile) = self.request.profile else { return Ok(Vec::new()) };
         let words = self.workspace.words(Side::Base, &self.request.run);

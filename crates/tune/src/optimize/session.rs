@@ -1,4 +1,4 @@
-//! The audit of a session: what was asked, seen, tried and decided, on disk after every step.
+//! The audit of a session: what was requested, seen, tried and decided; written to disk after every step.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub enum CandidateStatus {
     Refused,
     /// It does not build.
     BuildFailed,
-    /// The code object's guard refused it.
+    /// The guard on the code object refused it.
     AbiChanged,
     /// The built program is the same byte for byte.
     NoEffect,
@@ -25,11 +25,11 @@ pub enum CandidateStatus {
     WrongResult,
     /// A run failed.
     RunFailed,
-    /// It is not faster by as much as is asked for.
+    /// It is not faster by the required minimum.
     NotFaster,
     /// The whole program is slower.
     SlowerEndToEnd,
-    /// The budget ended before it could be told.
+    /// The budget ended before the result was clear.
     Inconclusive,
     /// Fresh runs did not confirm it.
     NotConfirmed,
@@ -38,7 +38,7 @@ pub enum CandidateStatus {
 }
 
 impl CandidateStatus {
-    /// As reports and the audit name it.
+    /// Its name in reports and the audit.
     pub fn name(self) -> &'static str {
         match self {
             CandidateStatus::NoProposal => "no_proposal",
@@ -60,7 +60,7 @@ impl CandidateStatus {
 /// A change that was tried.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// From 1; its folder below `candidates`.
+    /// Number, from 1; also the name of its folder below `candidates`.
     pub id: usize,
     /// The kernel.
     pub kernel: String,
@@ -76,41 +76,41 @@ pub struct Candidate {
     pub proof: Option<Proof>,
     /// What the built kernel uses, before and after.
     pub metadata: Json,
-    /// Compiler options that it was built with, beside those of the build command.
+    /// Compiler options of its build, in addition to those of the build command.
     pub flags: Vec<String>,
 }
 
 /// A kernel of the profile.
 #[derive(Clone, Debug)]
 pub struct Ranked {
-    /// As the trace names it.
+    /// Its name in the trace.
     pub name: String,
-    /// What the profile tells.
+    /// Evidence from the profile.
     pub evidence: Evidence,
 }
 
-/// All of a session.
+/// A whole session.
 #[derive(Clone, Debug, Default)]
 pub struct Session {
-    /// What was asked for.
+    /// The request.
     pub request: Json,
-    /// Kernels, those worth most first.
+    /// Kernels, most important first.
     pub kernels: Vec<Ranked>,
-    /// What the program seems to win against itself.
+    /// The apparent gain of the program over itself.
     pub noise_floor: Option<Floor>,
-    /// What checks saw of the program as it is.
+    /// Results of the checks on the original program.
     pub checks: Json,
-    /// What was tried.
+    /// Candidates that were tried.
     pub candidates: Vec<Candidate>,
-    /// Where the session is: `building`, `checking`, `profiling`, `trying`, `done`.
+    /// Current step: `building`, `checking`, `profiling`, `trying`, `done`.
     pub state: &'static str,
-    /// Speed-up of all accepted changes together, as far as their experiments tell.
+    /// Speed-up of all accepted changes together, estimated from their experiments.
     pub speedup: Option<f64>,
-    /// Compiler options that were accepted.
+    /// Accepted compiler options.
     pub flags: Vec<String>,
     /// Whether the tree was changed, and where the backup is.
     pub applied: Option<PathBuf>,
-    /// Remarks.
+    /// Notes.
     pub notes: Vec<String>,
 }
 
@@ -128,7 +128,7 @@ impl Session {
         measured.iter().map(|(id, _)| *id).zip(analysis::compare::holm(&chances)).collect()
     }
 
-    /// Writes `session.json`, whole.
+    /// Writes `session.json` atomically.
     pub fn save(&self, out: &Path) -> std::io::Result<()> {
         let kernels: Vec<Json> = self
             .kernels
@@ -164,7 +164,7 @@ impl Session {
 }
 
 impl Candidate {
-    /// Nothing is known yet.
+    /// A candidate without any results yet.
     pub fn new(id: usize, kernel: &str, origin: &str) -> Self {
         Self {
             id,
@@ -179,7 +179,7 @@ impl Candidate {
         }
     }
 
-    /// For the audit.
+    /// JSON for the audit.
     pub fn to_json(&self) -> Json {
         let timing = self.proof.as_ref().map(timing).unwrap_or_default();
         json!({
@@ -219,7 +219,7 @@ pub fn timing(proof: &Proof) -> Json {
     })
 }
 
-/// Writes a file whole.
+/// Writes a file atomically.
 pub fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut file = files::OutputFile::create(path)?;
     file.write_all(bytes)?;

@@ -1,4 +1,4 @@
-//! A source file with kernels, as its syntax tree shows it.
+//! A source file with kernels, from its syntax tree.
 
 mod constants;
 mod mask;
@@ -12,7 +12,7 @@ pub struct Source {
     /// Its text.
     pub text: String,
     tree: Tree,
-    /// Words that the tree shows shorter than they are.
+    /// Words that are shorter in the tree than in the text.
     words: Vec<Range<usize>>,
 }
 
@@ -21,15 +21,15 @@ pub struct Source {
 pub struct Kernel {
     /// Its name, without namespaces and template arguments.
     pub name: String,
-    /// The whole definition, without what a template puts before it.
+    /// The whole definition, without the template header.
     pub definition: Range<usize>,
-    /// The body, braces included.
+    /// The body, including braces.
     pub body: Range<usize>,
     /// Where the name and parameters begin.
     pub declarator: usize,
     /// Whether launch bounds are given.
     pub launch_bounds: bool,
-    /// Whether there is something in it that the parser does not understand.
+    /// Whether it contains something that the parser does not understand.
     pub damaged: bool,
 }
 
@@ -40,26 +40,26 @@ pub struct Loop {
     pub start: usize,
     /// The pragma before it, with its line end.
     pub pragma: Option<Range<usize>>,
-    /// Line it is in, from 1.
+    /// Its line, from 1.
     pub line: usize,
-    /// Its three parts as written, and which of those written alike it is: the same after other lines have moved.
+    /// Its three parts as written, and its index among equal ones: stays the same if other lines move.
     pub key: String,
-    /// Factor of the pragma, where it names one.
+    /// Factor of the pragma, if it has one.
     pub factor: Option<u32>,
-    /// Loops around it.
+    /// Number of enclosing loops.
     pub depth: usize,
-    /// Whether loops are in it.
+    /// Whether it contains no loops.
     pub innermost: bool,
 }
 
 /// A pointer parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pointer {
-    /// Where its name begins.
+    /// Start of its name.
     pub name_start: usize,
     /// Its name.
     pub name: String,
-    /// Whether it is restricted already.
+    /// Whether it is already restricted.
     pub restricted: bool,
     /// What it points to, without qualifiers.
     pub pointee: String,
@@ -69,17 +69,17 @@ pub struct Pointer {
     pub volatile: bool,
 }
 
-/// A token of the source; comments are none.
+/// A token of the source; comments are not tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
     /// Its text.
     pub text: String,
-    /// Where it begins.
+    /// Its start.
     pub start: usize,
 }
 
 impl Source {
-    /// Parses CUDA or HIP; none when the parser gives up, which it does on no text.
+    /// Parses CUDA or HIP; `None` if the parser gives up, which it never does.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parser = Parser::new();
         parser.set_language(&tree_sitter_cpp::LANGUAGE.into()).ok()?;
@@ -278,7 +278,7 @@ impl Source {
     }
 }
 
-/// Walks a tree in order; `enter` says whether to go into a node.
+/// Walks a tree in order; `enter` decides whether to visit a node's children.
 pub(super) fn visit<'t>(root: Node<'t>, enter: &mut dyn FnMut(Node<'t>) -> bool) {
     let mut cursor = root.walk();
     let mut go_in = enter(cursor.node());

@@ -1,4 +1,4 @@
-//! One kernel's proposals, one after the other; each is judged, and kept when it is proven.
+//! One kernel's proposals, one after the other; each is judged, and kept if it is proven.
 
 use std::path::Path;
 
@@ -31,12 +31,12 @@ pub(super) struct Trial<'a> {
 pub(super) struct Current {
     /// The source.
     pub text: String,
-    /// Compiler options beside those of the build command.
+    /// Compiler options, in addition to those of the build command.
     pub flags: Vec<String>,
 }
 
-/// What a proposer may know.
-struct Known<'a> {
+/// What a proposer may use.
+struct ProposalContext<'a> {
     source: &'a Source,
     kernel: &'a Kernel,
     flags: &'a [String],
@@ -45,7 +45,7 @@ struct Known<'a> {
 }
 
 impl Trial<'_> {
-    /// The source and the kernel in it, where it is there once and understood.
+    /// The source and the kernel in it, if it occurs once and is understood.
     pub(super) fn parsed(&self, text: &str) -> Result<(Source, Kernel), String> {
         let source = Source::parse(text).ok_or("cannot parse the source")?;
         let kernels: Vec<Kernel> =
@@ -69,7 +69,7 @@ impl Trial<'_> {
         let (mut done, mut attempts) = (Vec::new(), Vec::new());
         while session.candidates.len() < self.request.most_candidates {
             let next = match self.parsed(&current.text) {
-                Ok((source, kernel)) => self.next(&Known {
+                Ok((source, kernel)) => self.next(&ProposalContext {
                     source: &source,
                     kernel: &kernel,
                     flags: &current.flags,
@@ -123,8 +123,8 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// The plan of a candidate: the noise floor is heeded, and each candidate has its share of the error, which is
-    /// never laxer than Holm's correction over those that were tried.
+    /// The plan of a candidate: it accounts for the noise floor, and each candidate has its share of the
+    /// error, which is never laxer than Holm's correction over the candidates tried.
     fn plan(&self, session: &Session) -> Plan {
         let plan = &self.request.plan;
         let plan = session.noise_floor.as_ref().map_or(*plan, |floor| floor.heeded(plan));
@@ -140,9 +140,9 @@ impl Trial<'_> {
         }
     }
 
-    /// The next proposal that was not tried; none when there are no more.
-    fn next(&self, known: &Known) -> Option<(String, Result<Proposal, NoProposal>)> {
-        let Known { source, kernel, flags, done, attempts } = *known;
+    /// The next proposal that was not tried; `None` if there are no more.
+    fn next(&self, known: &ProposalContext) -> Option<(String, Result<Proposal, NoProposal>)> {
+        let ProposalContext { source, kernel, flags, done, attempts } = *known;
         let evidence = &self.target.evidence;
         match &self.request.proposer {
             Proposer::Rules(choice) => {

@@ -1,4 +1,4 @@
-//! Private copies of the source tree, one for each side; the tree itself is touched by [`apply`] alone.
+//! Private copies of the source tree, one per side; only [`apply`] changes the tree itself.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use super::experiment::Side;
 /// Trees larger than this are a mistake.
 const LARGEST: u64 = 2 << 30;
 
-/// Why there is no copy, or why nothing was applied.
+/// Why there is no copy, or nothing was applied.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
     /// A file cannot be used.
@@ -28,13 +28,13 @@ pub enum WorkspaceError {
         /// The folder.
         path: PathBuf,
     },
-    /// Too much to copy.
+    /// It is too large to copy.
     #[error("`{}` holds more than {} GiB", path.display(), LARGEST >> 30)]
     Large {
         /// The tree.
         path: PathBuf,
     },
-    /// A path outside the tree.
+    /// A path leads out of the tree.
     #[error("`{}` is outside the source tree `{}`", path.display(), tree.display())]
     Outside {
         /// The path.
@@ -56,11 +56,11 @@ fn file_error(path: &Path) -> impl Fn(io::Error) -> WorkspaceError + '_ {
     move |error| WorkspaceError::File { path: path.into(), error }
 }
 
-/// Where candidates are kept, below the session's folder.
+/// Folder of candidates, below the session's folder.
 pub(super) const CANDIDATES: &str = "candidates";
 
-/// Removes what an earlier session found from its folder, so that nothing of it is taken for this one's. Backups stay,
-/// and so does all that no session wrote.
+/// Removes the results of an earlier session from its folder, so that they are not taken for this one's.
+/// Backups and files of others stay.
 pub fn forget(out: &Path) -> Done<()> {
     let candidates = out.join(CANDIDATES);
     files::remove_work_folder(&candidates)
@@ -77,13 +77,13 @@ pub fn forget(out: &Path) -> Done<()> {
 pub struct Workspace {
     tree: PathBuf,
     folder: PathBuf,
-    /// Where commands run, below the tree.
+    /// Where commands run, relative to the tree.
     here: PathBuf,
     _lock: File,
 }
 
 impl Workspace {
-    /// Copies the tree twice into the session's folder. `.git` and the folder itself are left out.
+    /// Copies the tree twice into the session's folder, without `.git` and the folder itself.
     pub fn make(tree: &Path, out: &Path) -> Done<Self> {
         fs::create_dir_all(out).map_err(file_error(out))?;
         let out = out.canonicalize().map_err(file_error(out))?;
@@ -122,7 +122,7 @@ impl Workspace {
         })
     }
 
-    /// Both copies, and nothing else.
+    /// The folder with both copies, and nothing else.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -132,13 +132,13 @@ impl Workspace {
         self.folder.join("tmp")
     }
 
-    /// Where the commands of a side run: where the user is, in the copy.
+    /// Where the commands of a side run: the user's current folder, in the copy.
     pub fn here(&self, side: Side) -> PathBuf {
         self.root(side).join(&self.here)
     }
 
-    /// Where a path of the tree is in a side's copy; nothing where it leads out of it, also through a link. Only what is in a
-    /// copy may be removed.
+    /// A path of the tree in a side's copy; `None` if it leads out of it, even through a link. Only files in
+    /// a copy may be removed.
     pub fn place(&self, side: Side, path: &Path) -> Option<PathBuf> {
         let root = self.root(side);
         let place = match path.strip_prefix(&self.tree) {
@@ -192,7 +192,7 @@ fn copy(from: &Path, to: &Path, out: &Path, left: &mut u64, tree: &Path) -> Done
             *left =
                 left.checked_sub(facts.len()).ok_or_else(|| WorkspaceError::Large { path: tree.into() })?;
             fs::copy(&path, &target).map_err(file_error(&path))?;
-            // Build tools compare times; a copy must not look newer than what is made from it.
+            // Build tools compare times; a copy must not look newer than its build outputs.
             if let (Ok(time), Ok(file)) = (facts.modified(), File::options().write(true).open(&target)) {
                 let _ = file.set_modified(time);
             }
@@ -201,13 +201,13 @@ fn copy(from: &Path, to: &Path, out: &Path, left: &mut u64, tree: &Path) -> Done
     Ok(())
 }
 
-/// Hash of a text, for the audit and for noticing edits.
+/// Hash of a text, for the audit and to detect edits.
 pub fn hash(text: &[u8]) -> String {
     Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Replaces a source file at once, with a backup that is durable before; refuses when it is not the one that was
-/// optimised. Gives the backup's path.
+/// Replaces a source file atomically, after a durable backup; fails if the file is not the one that was
+/// optimised. Returns the backup's path.
 pub fn apply(path: &Path, original: &str, text: &str, backups: &Path) -> Done<PathBuf> {
     let path = &path.canonicalize().map_err(file_error(path))?;
     let now = fs::read(path).map_err(file_error(path))?;
@@ -223,7 +223,7 @@ pub fn apply(path: &Path, original: &str, text: &str, backups: &Path) -> Done<Pa
         }
         file.write_all(bytes)?;
         file.commit()?;
-        // The name too must outlive a crash.
+        // The file name must also survive a crash.
         target.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
     };
     durable(&backup, original.as_bytes()).map_err(file_error(&backup))?;
@@ -267,7 +267,7 @@ mod tests {
             let place = workspace.place(Side::Base, &path).unwrap();
             assert!(place.starts_with(&root), "{}", place.display());
         }
-        // What is checked is removed before a run, so it must never be a file of the user's.
+        // Checked files are removed before a run, so they must never be the user's files.
         std::os::unix::fs::symlink(folder.path(), Path::new(&root).join("away")).unwrap();
         for path in ["../../out.bin", "away/out.bin", "/etc/hostname"] {
             assert_eq!(workspace.place(Side::Base, Path::new(path)), None, "{path}");

@@ -8,7 +8,7 @@ pub struct Cholesky {
 }
 
 impl Cholesky {
-    /// Factors a matrix given by rows; none when it is not positive definite.
+    /// Factors a matrix given by rows; `None` if it is not positive definite.
     pub fn of(mut a: Vec<f64>, n: usize) -> Option<Self> {
         for j in 0..n {
             for i in j..n {
@@ -73,7 +73,7 @@ impl Cholesky {
     }
 }
 
-/// A sum of products in eight parts, which the compiler keeps in vector registers.
+/// A dot product in eight partial sums, which the compiler keeps in vector registers.
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut sums = [0.0; 8];
     let (mut left, mut right) = (a.chunks_exact(8), b.chunks_exact(8));

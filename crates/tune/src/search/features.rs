@@ -1,12 +1,13 @@
-//! What the models see of a configuration: its numbers, scaled, products and ratios of them, and its place on every axis.
+//! The features of a configuration for the models: its numbers, scaled, their products and ratios, and its
+//! position on each axis.
 
 use crate::space::{Candidates, Scalar, Space};
 
-/// Products and ratios of pairs are added for so many numeric parameters at most.
+/// Products and ratios of pairs are added up to this many numeric parameters.
 const MOST_PAIRED: usize = 8;
-/// Numbers that span this factor are seen by their logarithm.
+/// Numbers that span this factor are used as logarithms.
 const WIDE: f64 = 4.0;
-/// Places on an axis of numbers: finer differences are not told apart by distance.
+/// Positions on an axis of numbers: distances ignore finer differences.
 const PLACES: usize = 64;
 
 /// Features of every candidate.
@@ -20,21 +21,21 @@ pub struct Features {
     pub plain: usize,
     /// The parameters that vary, and derived numbers.
     pub axes: Vec<Axis>,
-    /// The place of each candidate on each axis.
+    /// The position of each candidate on each axis.
     places: Vec<u16>,
 }
 
-/// A parameter or a derived number, as distances see it.
+/// A parameter or a derived number, for distances.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Axis {
-    /// Whether places are in an order; words are only equal or not.
+    /// Whether positions are ordered; words are only equal or not.
     pub is_ordered: bool,
-    /// One more than the largest place.
+    /// One more than the largest position.
     pub places: usize,
 }
 
 impl Axis {
-    /// The distance of two places that are so many apart, 1 at most.
+    /// The distance of two positions that are `apart`, at most 1.
     pub fn distance(&self, apart: usize) -> f64 {
         match self.is_ordered {
             true => apart as f64 / (PLACES - 1) as f64,
@@ -112,7 +113,7 @@ impl Features {
         &self.row(candidate)[..self.plain]
     }
 
-    /// The places of a candidate on all axes.
+    /// The positions of a candidate on all axes.
     pub fn places(&self, candidate: usize) -> &[u16] {
         &self.places[candidate * self.axes.len()..(candidate + 1) * self.axes.len()]
     }
@@ -122,13 +123,13 @@ impl Features {
         self.rows.len().checked_div(self.width).unwrap_or(0)
     }
 
-    /// Whether there is no candidate, or nothing to tell them apart by.
+    /// Whether there is no candidate, or no feature to distinguish them.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 }
 
-/// Base-2 logarithms where all numbers are positive and span a wide range.
+/// Base-2 logarithms if all numbers are positive and span a wide range.
 fn logarithms(numbers: &[f64]) -> Option<Vec<f64>> {
     let least = numbers.iter().copied().fold(f64::INFINITY, f64::min);
     let most = numbers.iter().copied().fold(0.0, f64::max);
@@ -143,7 +144,7 @@ fn scaled(mut column: Vec<f64>) -> Vec<f64> {
     column
 }
 
-/// Numbers between 0 and 1 as places on an axis.
+/// Numbers between 0 and 1 as positions on an axis.
 fn ordered(column: &[f64]) -> (Axis, Vec<u16>) {
     let places = column.iter().map(|value| (value * (PLACES - 1) as f64).round() as u16).collect();
     (Axis { is_ordered: true, places: PLACES }, places)

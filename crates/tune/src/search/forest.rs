@@ -5,14 +5,14 @@ use stats::random::Random;
 const TREES: usize = 64;
 const DEEPEST: usize = 12;
 
-/// Every tree leaves out one of so many parts of the samples, by which it is judged.
+/// Every tree leaves out one of this many parts of the samples, to be tested on it.
 const PARTS: usize = 5;
 
 /// The trees.
 #[derive(Clone, Debug)]
 pub struct Forest {
     trees: Vec<Vec<Node>>,
-    /// What each sample is expected to be by the trees that have not seen it.
+    /// Prediction for each sample by the trees that have not seen it.
     pub held_out: Vec<f64>,
 }
 
@@ -20,7 +20,7 @@ pub struct Forest {
 #[derive(Clone, Copy, Debug)]
 struct Node {
     feature: u32,
-    /// Of the branch above the cut; the one below follows its node.
+    /// Index of the branch above the cut; the one below follows its node.
     above: u32,
     /// The cut, or the value of a leaf.
     number: f64,
@@ -29,7 +29,7 @@ struct Node {
 const LEAF: u32 = u32::MAX;
 
 impl Forest {
-    /// Grows the trees on rows of features and their values; leaves hold `smallest` samples or more.
+    /// Grows the trees on rows of features and their values; leaves hold at least `smallest` samples.
     pub fn fit(rows: &[&[f64]], values: &[f64], smallest: usize, random: &mut Random) -> Option<Self> {
         if rows.is_empty() {
             return None;
@@ -56,7 +56,7 @@ impl Forest {
         Some(Self { trees, held_out: held_out.collect() })
     }
 
-    /// Mean over trees, and the standard deviation between them.
+    /// Mean over trees, and their standard deviation.
     pub fn predict(&self, row: &[f64]) -> (f64, f64) {
         let (mut sum, mut squares) = (0.0, 0.0);
         for tree in &self.trees {
@@ -70,7 +70,7 @@ impl Forest {
     }
 }
 
-/// What a tree says to a row.
+/// A tree's prediction for a row.
 fn leaf(tree: &[Node], row: &[f64]) -> f64 {
     let mut at = 0;
     let mut node = &tree[0];
@@ -111,7 +111,7 @@ impl Grower<'_> {
         tree[place] = Node { feature: feature as u32, above, number: cut };
     }
 
-    /// One random cut for each feature; the one that explains most.
+    /// Tries one random cut per feature; returns the one that explains most.
     fn best_cut(&mut self, samples: &[usize]) -> Option<(usize, f64)> {
         let mut best: Option<(f64, usize, f64)> = None;
         let all: f64 = samples.iter().map(|&s| self.values[s]).sum();

@@ -8,18 +8,19 @@ use stats::random::Random;
 
 /// Bounds of the length scales, in units of the axis.
 const LENGTHS: (f64, f64) = (0.05, 10.0);
-/// What the scales hold after the lengths: shares of the alone, pair and rough parts against that of all together,
-/// per-configuration deviation and noise relative to the signal; with the expected logarithm and its standard deviation.
+/// Priors of the scales after the lengths, as (mean, standard deviation) of the logarithm: shares of the
+/// alone, pair and rough parts relative to the joint part, per-configuration deviation and noise relative to
+/// the signal.
 const SHARES: [(f64, f64); 5] = [(-1.0, 1.5), (-0.5, 1.5), (-3.5, 1.0), (-4.5, 1.0), (-4.5, 1.5)];
 const ALONE: usize = 0;
 const PAIR: usize = 1;
 const ROUGH: usize = 2;
 const LUCK: usize = 3;
 const NOISE: usize = 4;
-/// Logarithms of lengths are expected near this.
+/// Prior mean of the logarithms of lengths.
 const USUAL_LENGTH: f64 = -0.5;
 
-/// Scales tried for a fit that begins at those of the fit before.
+/// Scales to try for a fit that begins at those of the previous fit.
 const TRIES: usize = 40;
 
 /// Logarithms of length scales, then of shares.
@@ -33,7 +34,7 @@ impl Scales {
         Self(logs)
     }
 
-    /// What is expected of them before anything was seen, as a logarithm.
+    /// The prior, as a logarithm.
     fn prior(&self) -> f64 {
         let (lengths, shares) = self.0.split_at(self.0.len() - SHARES.len());
         let far = |value: f64, middle: f64, spread: f64| ((value - middle) / spread).powi(2);
@@ -58,7 +59,7 @@ impl Scales {
     }
 }
 
-/// How alike neighbours are.
+/// How similar neighbours are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Smoothness {
     /// Twice differentiable (Matérn 5/2): valleys.
@@ -79,10 +80,10 @@ impl Smoothness {
     }
 }
 
-/// The covariance of two configurations, worked out for given scales.
+/// The covariance of two configurations, computed for given scales.
 #[derive(Clone, Debug)]
 struct Kernel {
-    /// By axis and by how far apart.
+    /// By axis and by distance.
     near: Vec<Vec<f64>>,
     alone: f64,
     pair: f64,
@@ -129,7 +130,7 @@ impl Kernel {
         self.alone * alone + self.pair * pair + self.all * all + self.rough * rough
     }
 
-    /// Of a configuration with itself, without luck and noise.
+    /// Covariance of a configuration with itself, without luck and noise.
     fn itself(&self) -> f64 {
         let d = self.near.len() as f64;
         self.alone * d + (self.pair + self.rough) * d * (d - 1.0) / 2.0 + self.all
@@ -141,7 +142,7 @@ impl Kernel {
 pub struct Gaussian {
     kernel: Kernel,
     axes: usize,
-    /// Places of the samples, one after the other.
+    /// Positions of the samples, one after the other.
     places: Vec<u16>,
     candidates: Vec<usize>,
     dual: Vec<f64>,
@@ -149,14 +150,14 @@ pub struct Gaussian {
     middle: f64,
     /// Variance of the signal.
     signal: f64,
-    /// What each sample is expected to be by all others.
+    /// Prediction for each sample from all others.
     pub held_out: Vec<f64>,
-    /// As found; a start for the next fit.
+    /// The fitted scales; a start for the next fit.
     pub scales: Scales,
 }
 
 impl Gaussian {
-    /// Fits by maximum likelihood with a prior, from `start` or from nothing.
+    /// Fits by maximum likelihood with a prior, starting from `start` or from the usual scales.
     pub fn fit(
         smoothness: Smoothness,
         features: &Features,
@@ -202,7 +203,7 @@ impl Gaussian {
         Some(Self { kernel, axes, places, candidates, dual, factor, middle, signal, held_out, scales: best })
     }
 
-    /// Mean and standard deviation of what a candidate really is, without the noise of a run.
+    /// Mean and standard deviation of a candidate's true value, without the noise of a run.
     pub fn predict(&self, features: &Features, candidate: usize) -> (f64, f64) {
         let at = features.places(candidate);
         let mut near: Vec<f64> =
@@ -289,7 +290,7 @@ mod tests {
         assert!(spreads.iter().copied().fold(0.0, f64::max) > 2.0 * at_samples, "{at_samples}");
     }
 
-    /// The formula that spares the fits, against the fits.
+    /// Compares the formula that avoids refitting with real refits.
     #[test]
     fn held_out_values_are_those_of_fits_without_the_sample() {
         let features = features(r#"{"A": {"range": [0, 9]}, "B": [1, 2, 4, 8], "word": ["x", "y", "z"]}"#);

@@ -1,4 +1,4 @@
-//! Search: features, models and strategies. Knows nothing of processes and files.
+//! Search: features, models and strategies. Independent of processes and files.
 
 mod cholesky;
 mod features;

@@ -10,7 +10,7 @@ use super::gaussian::{Gaussian, Scales, Smoothness};
 use super::ridge::Ridge;
 use stats::random::Random;
 
-/// Fewer samples cannot be held out from each other.
+/// Fewer samples than this cannot be held out.
 pub const FEWEST: usize = 6;
 
 /// A kind of regression.
@@ -26,27 +26,27 @@ pub enum Regressor {
     Steep,
 }
 
-/// What was measured, as the model sees it: logarithms where the metric allows, less is better.
+/// Measurements as the model sees them: logarithms if the metric allows, lower is better.
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
-    /// Candidate of each.
+    /// Candidate of each sample.
     pub candidates: Vec<usize>,
     /// Its value.
     pub values: Vec<f64>,
-    /// Measurements behind it.
+    /// Number of its measurements.
     pub weights: Vec<f64>,
 }
 
-/// How well a model predicts configurations it was not fitted to.
+/// How well a model predicts configurations that it was not fitted to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quality {
-    /// Share of the variance that predictions explain; below zero when the mean alone predicts better.
+    /// Share of the variance that predictions explain; negative if the mean alone predicts better.
     pub r2: f64,
     /// Spearman's correlation of predicted and measured ranks.
     pub rank_correlation: f64,
-    /// Standard deviation of what is left.
+    /// Standard deviation of the residuals.
     pub residual_std: f64,
-    /// Samples behind it.
+    /// Number of samples.
     pub samples: usize,
 }
 
@@ -54,7 +54,7 @@ pub struct Quality {
 #[derive(Clone, Debug)]
 pub struct Model {
     parts: Vec<(f64, Fitted)>,
-    /// Of values held out; none for fewer than [`FEWEST`] samples.
+    /// Quality on held-out values; `None` for fewer than [`FEWEST`] samples.
     pub quality: Option<Quality>,
     /// Scales of the Gaussian processes, as a start for the next fit.
     pub scales: Vec<(Regressor, Scales)>,
@@ -62,7 +62,7 @@ pub struct Model {
 
 #[derive(Clone, Debug)]
 enum Fitted {
-    /// With the spread of what it misses by.
+    /// With the spread of its errors.
     Ridge(Ridge, f64),
     Forest(Forest),
     Gaussian(Regressor, Box<Gaussian>),
@@ -115,7 +115,7 @@ impl Fitted {
 }
 
 impl Model {
-    /// Fits and weighs models of these kinds; none when there is too little to fit.
+    /// Fits and weights models of these kinds; `None` if there is too little to fit.
     pub fn fit(
         features: &Features,
         samples: &Samples,
@@ -152,17 +152,17 @@ impl Model {
             mean += weight * m;
             square += weight * (s * s + m * m);
         }
-        // Within the models and between them.
+        // The spread within the models and between them.
         (mean, (square - mean * mean).max(1e-18).sqrt())
     }
 
-    /// The same for every candidate, on all cores.
+    /// Predictions for every candidate, on all cores.
     pub fn predict_all(&self, features: &Features) -> Vec<(f64, f64)> {
         (0..features.len()).into_par_iter().map(|candidate| self.predict(features, candidate)).collect()
     }
 }
 
-/// The weights, in tenths, with which the held-out predictions miss least; and how well they do.
+/// The weights, in tenths, that minimise the error of held-out predictions; and their quality.
 fn weigh(predicted: &[&[f64]], values: &[f64]) -> (Vec<f64>, Option<Quality>) {
     const STEPS: usize = 10;
     let mut best: Option<(f64, Vec<f64>, Vec<f64>)> = None;
@@ -189,7 +189,7 @@ fn weigh(predicted: &[&[f64]], values: &[f64]) -> (Vec<f64>, Option<Quality>) {
     (weights, quality)
 }
 
-/// All ways to share `steps` among `count`.
+/// All ways to distribute `steps` among `count`.
 fn shares(count: usize, steps: usize) -> Vec<Vec<usize>> {
     match count {
         0 => Vec::new(),
@@ -209,7 +209,7 @@ fn squares(predicted: &[f64], values: &[f64]) -> f64 {
     predicted.iter().zip(values).map(|(p, v)| (p - v) * (p - v)).sum()
 }
 
-/// Correlation of ranks; ties share theirs.
+/// Rank correlation; ties share their rank.
 pub fn spearman(a: &[f64], b: &[f64]) -> f64 {
     let (a, b) = (ranks(a), ranks(b));
     let n = a.len() as f64;
@@ -248,7 +248,7 @@ mod tests {
         (space, features)
     }
 
-    /// The original's flaw: ten samples against 27 terms always gave R² = 1.
+    /// A flaw of the original: ten samples against 27 terms always gave R² = 1.
     #[test]
     fn pure_noise_gets_no_confidence() {
         let (_, features) = features();

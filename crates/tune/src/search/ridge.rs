@@ -10,12 +10,12 @@ const SHRINKAGES: [f64; 7] = [1e-4, 1e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0];
 pub struct Ridge {
     weights: Vec<f64>,
     middle: f64,
-    /// What each sample is expected to be by all others.
+    /// Prediction for each sample from all others.
     pub held_out: Vec<f64>,
 }
 
 impl Ridge {
-    /// Fits the rows of features to their values; none for fewer than three.
+    /// Fits the rows of features to their values; `None` for fewer than three.
     pub fn fit(rows: &[&[f64]], values: &[f64]) -> Option<Self> {
         if rows.len() < 3 {
             return None;
@@ -23,7 +23,7 @@ impl Ridge {
         let middle = values.iter().sum::<f64>() / values.len() as f64;
         let centred: Vec<f64> = values.iter().map(|value| value - middle).collect();
         let terms: Vec<Vec<f64>> = rows.iter().map(|row| terms(row)).collect();
-        // In the samples' own space: as small as the number of samples, however many terms there are.
+        // In the samples' space: as small as the number of samples, however many terms there are.
         let n = rows.len();
         let mut gram = vec![0.0; n * n];
         for i in 0..n {
@@ -39,7 +39,7 @@ impl Ridge {
             (0..n).for_each(|i| shrunk[i * n + i] += shrinkage * n as f64);
             let Some(factor) = Cholesky::of(shrunk, n) else { continue };
             let dual = factor.solve(&centred);
-            // What leaving sample i out would miss it by: dual_i / (inverse)_ii.
+            // The prediction error if sample i is left out: dual_i / (inverse)_ii.
             let inverse = factor.inverse_diagonal();
             let missed: Vec<f64> = dual.iter().zip(&inverse).map(|(dual, inverse)| dual / inverse).collect();
             let squares = dot(&missed, &missed);
@@ -56,7 +56,7 @@ impl Ridge {
         Some(Self { weights, middle, held_out })
     }
 
-    /// The value it expects.
+    /// The predicted value.
     pub fn predict(&self, row: &[f64]) -> f64 {
         let mut sum = self.middle + self.weights[0];
         let mut at = 1;

@@ -1,4 +1,4 @@
-//! Strategies: which configuration to try next. All of them answer the same question.
+//! Strategies: which configuration to try next.
 
 use super::features::Features;
 use super::forest::Forest;
@@ -21,7 +21,7 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// As the command line names it.
+    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Choice::Regression => "regression",
@@ -32,14 +32,14 @@ impl Choice {
     }
 }
 
-/// What a trial was for.
+/// The purpose of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Space-filling, before any model.
     Seed,
-    /// Foretold to be good.
+    /// Predicted to be good.
     Confirm,
-    /// To learn where the model is not to be trusted.
+    /// To learn where the model is unreliable.
     Explore,
 }
 
@@ -60,9 +60,9 @@ pub struct View<'a> {
     pub features: &'a Features,
     /// Candidates that were tried.
     pub tried: &'a [bool],
-    /// Those that gave a value.
+    /// Candidates with a value.
     pub samples: &'a Samples,
-    /// Those that gave none.
+    /// Candidates without a value.
     pub failed: &'a [usize],
     /// The candidate of the defaults.
     pub default: Option<usize>,
@@ -72,22 +72,23 @@ pub struct View<'a> {
 
 /// A strategy.
 pub trait Strategy {
-    /// The next candidate, or none when there is nothing left that is worth a trial.
+    /// The next candidate; `None` if nothing worth a trial is left.
     fn next(&mut self, view: &View) -> Option<(usize, Phase)>;
 
-    /// Up to so many candidates that it is likely to give after the last one, likeliest first. Asking changes nothing.
+    /// Up to `count` candidates that are likely to follow the last one, likeliest first. Calling it changes
+    /// nothing.
     fn soon(&self, features: &Features, tried: &[bool], count: usize) -> Vec<usize>;
 
-    /// How good its model is, when it has one.
+    /// The quality of its model, if it has one.
     fn quality(&self) -> Option<&Quality> {
         None
     }
 }
 
-/// What a strategy needs to know beforehand.
+/// Settings of a strategy.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Of all random choices.
+    /// Seed of all random choices.
     pub seed: u64,
     /// Trials of the seed phase.
     pub seeds: usize,
@@ -95,7 +96,7 @@ pub struct Settings {
     pub prune_factor: f64,
 }
 
-/// The strategy of that name.
+/// The strategy for a choice.
 pub fn strategy(choice: Choice, settings: Settings, features: &Features) -> Box<dyn Strategy> {
     let random = Random::new(settings.seed);
     match choice {
@@ -116,7 +117,7 @@ pub fn strategy(choice: Choice, settings: Settings, features: &Features) -> Box<
     }
 }
 
-/// A fixed order; the defaults first.
+/// A fixed order; the defaults come first.
 struct Listed {
     order: Vec<usize>,
     at: usize,
@@ -140,11 +141,11 @@ impl Strategy for Listed {
 
 /// Below this quality of the model, every third trial explores.
 pub const TRUSTED_R2: f64 = 0.75;
-/// Candidates scored for a trial at most; of larger spaces a random part.
+/// Maximum candidates to score per trial; larger spaces are sampled.
 const MOST_SCORED: usize = 20_000;
-/// Random candidates among which the next seed is the farthest from those before.
+/// Random candidates per seed; the one farthest from earlier seeds is chosen.
 const SEED_CHOICES: usize = 12;
-/// Candidates that are remembered beside the most promising one.
+/// Candidates to remember in addition to the most promising one.
 const RUNNERS_UP: usize = 64;
 
 struct ModelBased {
@@ -155,7 +156,7 @@ struct ModelBased {
     scales: Vec<(Regressor, Scales)>,
     work_scales: Option<Scales>,
     given: usize,
-    /// The most promising after the one that was chosen, best first.
+    /// The most promising candidates after the chosen one, best first.
     runners_up: Vec<usize>,
 }
 
@@ -165,7 +166,7 @@ impl ModelBased {
         Self { kinds, settings, random, model: None, scales, work_scales: None, given: 0, runners_up }
     }
 
-    /// A candidate far from all that were tried.
+    /// A candidate far from all tried ones.
     fn spread(&mut self, view: &View) -> Option<usize> {
         farthest(view.features, view.tried, &mut self.random)
     }
@@ -182,7 +183,7 @@ impl ModelBased {
 
     fn promising(&mut self, view: &View) -> Option<usize> {
         let model = self.model.as_ref()?.clone();
-        // What the model makes of the measured ones is less noisy than their values.
+        // Predictions for measured candidates are less noisy than their values.
         let measured = view.samples.candidates.iter().map(|&c| model.predict(view.features, c).0);
         let best = measured.fold(f64::INFINITY, f64::min);
         let lowest = view.samples.values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -197,7 +198,7 @@ impl ModelBased {
             let score = expected_improvement(best - mean, spread) * works.chance(view.features, candidate);
             scored.push((score, candidate));
         }
-        // Of equals the one that came first stays first.
+        // Of equal candidates, the first stays first.
         scored.sort_by(|a, b| b.0.total_cmp(&a.0));
         let mut ranked = scored.into_iter().map(|(_, candidate)| candidate);
         let chosen = ranked.next();
@@ -250,7 +251,7 @@ impl Strategy for ModelBased {
     }
 }
 
-/// The one of some random candidates that is farthest from all that were tried.
+/// Of some random candidates, the one farthest from all tried ones.
 fn farthest(features: &Features, is_tried: &[bool], random: &mut Random) -> Option<usize> {
     let (tried, untried): (Vec<usize>, Vec<usize>) = (0..is_tried.len()).partition(|&c| is_tried[c]);
     let mut best: Option<(f64, usize)> = None;
@@ -268,7 +269,7 @@ fn farthest(features: &Features, is_tried: &[bool], random: &mut Random) -> Opti
     best.map(|(_, candidate)| candidate)
 }
 
-/// How likely a configuration works at all, from those that did and did not.
+/// The probability that a configuration works at all, learned from those that did and did not.
 struct WorkingChance(Option<(Forest, Option<Gaussian>)>);
 
 impl WorkingChance {
@@ -287,8 +288,8 @@ impl WorkingChance {
         Self(Some((forest, gaussian)))
     }
 
-    /// What a candidate's expected improvement is multiplied with. Both estimates hesitate at the border, where the
-    /// optimum often lies: squared, the chance keeps the search on the side that works.
+    /// The factor for a candidate's expected improvement. Both estimates are unsure at the border, where the
+    /// optimum often lies: squaring keeps the search on the side that works.
     fn chance(&self, features: &Features, candidate: usize) -> f64 {
         let Some((forest, gaussian)) = &self.0 else { return 1.0 };
         let by_trees = forest.predict(features.row(candidate)).0;
@@ -301,7 +302,7 @@ impl WorkingChance {
     }
 }
 
-/// By how much less than the best a normal value is expected to be, where it is less.
+/// The expected improvement of a normal value over the best.
 fn expected_improvement(less: f64, spread: f64) -> f64 {
     if spread <= 1e-12 {
         return less.max(0.0);

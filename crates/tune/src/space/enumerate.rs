@@ -1,15 +1,15 @@
-//! All configurations that fulfil the constraints, or a large sample of them where there are too many.
+//! All configurations that satisfy the constraints, or a large sample of them if there are too many.
 
 use std::collections::HashSet;
 
 use super::{Space, SpaceError};
 use stats::random::Random;
 
-/// More valid configurations than this are not listed but sampled.
+/// More valid configurations than this are sampled instead of listed.
 const MOST_LISTED: usize = 200_000;
-/// Partial configurations looked at before giving up the listing.
+/// Partial configurations to visit before giving up the listing.
 const MOST_VISITED: usize = 20_000_000;
-/// Valid configurations of a sample.
+/// Valid configurations in a sample.
 const SAMPLE: usize = 100_000;
 /// Tries for a sample.
 const MOST_TRIED: usize = 10_000_000;
@@ -17,9 +17,9 @@ const MOST_TRIED: usize = 10_000_000;
 /// How large the space is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Size {
-    /// Exactly so many valid configurations.
+    /// Exactly this many valid configurations.
     Exact(usize),
-    /// Too many to count; so many combinations before constraints.
+    /// Too many to count; this many combinations before constraints.
     AtMost(f64),
 }
 
@@ -33,7 +33,7 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// How many there are.
+    /// Number of candidates.
     pub fn len(&self) -> usize {
         self.levels.len() / self.parameters.max(1)
     }
@@ -43,30 +43,30 @@ impl Candidates {
         self.levels.is_empty()
     }
 
-    /// Levels of one.
+    /// Levels of one candidate.
     pub fn get(&self, index: usize) -> &[u16] {
         &self.levels[index * self.parameters..(index + 1) * self.parameters]
     }
 
-    /// All of them.
+    /// All candidates.
     pub fn iter(&self) -> impl Iterator<Item = &[u16]> {
         self.levels.chunks_exact(self.parameters.max(1))
     }
 
-    /// Those that are marked; the size stays that of the whole space.
+    /// The marked candidates; the size stays that of the whole space.
     pub fn only(&self, marked: &[bool]) -> Self {
         let kept = self.iter().zip(marked).filter(|(_, marked)| **marked).flat_map(|(levels, _)| levels);
         Self { levels: kept.copied().collect(), parameters: self.parameters, size: self.size }
     }
 
-    /// Which one has these levels.
+    /// The index of the candidate with these levels.
     pub fn position(&self, levels: &[u16]) -> Option<usize> {
         self.iter().position(|other| other == levels)
     }
 }
 
 impl Space {
-    /// Lists the valid configurations; a space too large for that is sampled with the seed.
+    /// Lists the valid configurations; a space that is too large is sampled with the seed.
     pub fn candidates(&self, seed: u64) -> Result<Candidates, SpaceError> {
         let parameters = self.parameters.len();
         if let Some(listed) = &self.listed {
@@ -130,7 +130,7 @@ impl Space {
         Ok(Candidates { levels, parameters: self.parameters.len(), size: Size::AtMost(combinations) })
     }
 
-    /// Parameters in an order in which those that a condition names come before it.
+    /// Parameters in an order in which a condition's parameters come before it.
     pub(super) fn order(&self) -> Result<Vec<usize>, SpaceError> {
         let mut order: Vec<usize> = Vec::new();
         while order.len() < self.parameters.len() {
@@ -150,7 +150,7 @@ impl Space {
         Ok(order)
     }
 
-    /// The parameters behind names, derived ones followed.
+    /// The parameters that names depend on, following derived ones.
     fn behind(&self, names: Vec<usize>) -> Vec<usize> {
         let count = self.parameters.len();
         names
@@ -173,11 +173,11 @@ impl Space {
     }
 }
 
-/// Depth first, every constraint as soon as its parameters are set.
+/// Depth first; checks every constraint as soon as its parameters are set.
 struct Listing<'a> {
     space: &'a Space,
     order: Vec<usize>,
-    /// Constraints to look at once the parameter at this depth is set.
+    /// Constraints to check once the parameter at this depth is set.
     due: Vec<Vec<usize>>,
     levels: Vec<u16>,
     found: Vec<u16>,
@@ -198,7 +198,7 @@ impl<'a> Listing<'a> {
         Ok(Self { space, order, due, levels, found: Vec::new(), visited: 0, most })
     }
 
-    /// Whether the listing is complete. (With `most` 1 the first found ends it, which then says no.)
+    /// Whether the listing is complete. (With `most` 1 the first find ends it, and this returns `false`.)
     fn run(&mut self) -> bool {
         self.descend(0)
     }

@@ -1,4 +1,4 @@
-//! What can be wrong with a search space.
+//! Errors in a search space.
 
 use super::expression::SyntaxError;
 
@@ -23,17 +23,17 @@ pub enum SpaceError {
     /// An unknown key.
     #[error("{place} has an unknown key `{key}`")]
     Key {
-        /// Where it stands.
+        /// Where it is.
         place: String,
         /// The key.
         key: String,
-        /// What may stand there.
+        /// The allowed keys.
         known: &'static [&'static str],
     },
     /// A value of the wrong kind.
     #[error("`{key}` of {place} must be {expected}")]
     Kind {
-        /// Where it stands.
+        /// Where it is.
         place: String,
         /// The key.
         key: String,
@@ -57,16 +57,16 @@ pub enum SpaceError {
         text: String,
         /// What is wrong with it.
         error: SyntaxError,
-        /// Names like the one that was not found.
+        /// Similar names.
         near: Vec<String>,
     },
-    /// Conditions that wait for each other.
+    /// Conditions that depend on each other.
     #[error("the conditions of {} depend on each other in a circle", names.join(", "))]
     Circle {
         /// The parameters, in backticks.
         names: Vec<String>,
     },
-    /// A constraint that nothing fulfils.
+    /// A constraint that nothing satisfies.
     #[error("no configuration satisfies the constraint `{text}`")]
     Never {
         /// The constraint.
@@ -81,22 +81,22 @@ pub enum SpaceError {
     /// A listed configuration without one of the parameters.
     #[error("configuration {number} of the list has no `{name}`")]
     Missing {
-        /// From 1.
+        /// Its number, from 1.
         number: usize,
         /// The parameter.
         name: String,
     },
-    /// Nothing that the GPU could launch.
+    /// No configuration can be launched.
     #[error("none of {count} configurations can be launched on {arch}: {reason}")]
     NoLaunch {
         /// How many there are.
         count: usize,
         /// The GPU.
         arch: String,
-        /// Why the first cannot.
+        /// Why the first one cannot.
         reason: String,
     },
-    /// Too large to be true.
+    /// No valid configuration was found.
     #[error("found no configuration that satisfies the constraints in {tried} tries")]
     NotFound {
         /// How many were tried.

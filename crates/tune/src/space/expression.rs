@@ -10,7 +10,7 @@ pub struct Expression {
     root: expr::Expression<usize>,
 }
 
-/// What a parameter's setting is in an expression.
+/// A parameter's setting in an expression.
 pub(super) fn scalar(setting: &Setting) -> Scalar {
     match setting {
         Setting::Text(text) => Scalar::Text(text.clone()),
@@ -31,12 +31,12 @@ impl Expression {
         Ok(Self { root })
     }
 
-    /// Its value where `value` gives that of each name.
+    /// Its value; `value` returns that of each name.
     pub fn evaluate(&self, value: &dyn Fn(usize) -> Scalar) -> Scalar {
         expr::evaluate(&self.root, &|name| value(*name))
     }
 
-    /// The names it uses, each once, in rising order.
+    /// The names it uses, each once, in ascending order.
     pub fn names(&self) -> Vec<usize> {
         let mut names = Vec::new();
         self.root.names(&mut |name, _| names.push(*name));

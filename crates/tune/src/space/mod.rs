@@ -7,7 +7,7 @@
 //!  "constraints": ["BLOCK_M * num_warps <= 1024"]}
 //! ```
 //!
-//! Also read: an object of plain lists, and a list of whole configurations.
+//! Other accepted forms: an object of plain lists, and a list of whole configurations.
 
 mod enumerate;
 mod error;
@@ -25,22 +25,22 @@ pub use setting::Setting;
 
 use serde_json::{Map, Value as Json};
 
-/// A parameter and what it can be set to.
+/// A parameter and its values.
 #[derive(Clone, Debug)]
 pub struct Parameter {
-    /// As templates name it.
+    /// Its name in templates.
     pub name: String,
     /// Its values in the order of the file.
     pub values: Vec<Setting>,
-    /// Which of them is used where nothing is known yet.
+    /// The value to use if nothing is known yet.
     pub default: Option<usize>,
-    /// Where it is false the parameter stays at its default.
+    /// If it is false, the parameter stays at its default.
     pub(crate) when: Option<Expression>,
     pub(crate) scalars: Vec<Scalar>,
 }
 
 impl Parameter {
-    /// Whether all values are numbers, so that between and beyond have a meaning.
+    /// Whether all values are numbers, so that they can be interpolated and extrapolated.
     pub fn is_numeric(&self) -> bool {
         self.values.iter().all(|value| value.number().is_some())
     }
@@ -53,12 +53,12 @@ pub(crate) struct Constraint {
     pub expression: Expression,
 }
 
-/// A command in a space file: a line to be split into words, or the words themselves.
+/// A command in a space file: a line to split into words, or the words themselves.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CommandText {
     /// To be split.
     Line(String),
-    /// Split already.
+    /// Already split.
     Words(Vec<String>),
 }
 
@@ -70,26 +70,26 @@ pub struct Space {
     /// Further features for the model, by name.
     pub(crate) derived: Vec<(String, Expression)>,
     pub(crate) constraints: Vec<Constraint>,
-    /// Whole configurations where the file lists them: levels of each parameter.
+    /// Whole configurations, if the file lists them: levels of each parameter.
     pub(crate) listed: Option<Vec<Vec<u16>>>,
     /// Command templates of the file: `build`, `run`, `check`.
     pub commands: Vec<(String, CommandText)>,
     /// Environment variables for all commands; values are templates.
     pub environment: Vec<(String, String)>,
-    /// What is measured.
+    /// What to measure.
     pub objective: Objective,
-    /// For how long.
+    /// Limits of the search.
     pub limits: Limits,
-    /// What a launch takes.
+    /// Resources of a launch.
     pub resources: Resources,
-    /// What decides the result beside the commands: names and values.
+    /// Other facts that affect the result: names and values.
     pub key: Vec<(String, String)>,
-    /// Files whose contents decide it.
+    /// Files whose contents affect the result.
     pub key_files: Vec<String>,
 }
 
 impl Space {
-    /// The value of a parameter or derived feature where parameters have these levels.
+    /// The value of a parameter or derived feature if parameters have these levels.
     pub(crate) fn scalar(&self, name: usize, levels: &dyn Fn(usize) -> u16) -> Scalar {
         match self.parameters.get(name) {
             Some(parameter) => parameter.scalars[usize::from(levels(name))].clone(),
@@ -113,7 +113,7 @@ impl Space {
         Json::Object(entries.collect::<Map<_, _>>())
     }
 
-    /// A configuration as people read it: `BLOCK_M=64 num_warps=4`.
+    /// A configuration as text: `BLOCK_M=64 num_warps=4`.
     pub fn describe(&self, levels: &[u16]) -> String {
         let settings = self.settings(levels).into_iter().map(|(name, value)| format!("{name}={value}"));
         settings.collect::<Vec<_>>().join(" ")
@@ -124,12 +124,12 @@ impl Space {
         self.parameters.iter().map(|parameter| parameter.name.as_str()).collect()
     }
 
-    /// The configuration of all defaults; the first value where a parameter has none.
+    /// The configuration of all defaults; the first value if a parameter has none.
     pub fn defaults(&self) -> Vec<u16> {
         self.parameters.iter().map(|parameter| parameter.default.unwrap_or(0) as u16).collect()
     }
 
-    /// Whether the file says what the defaults are.
+    /// Whether the file has defaults.
     pub fn has_defaults(&self) -> bool {
         self.parameters.iter().any(|parameter| parameter.default.is_some() && parameter.when.is_none())
     }

@@ -23,7 +23,7 @@ const SPACE_KEYS: &[&str] = &[
 ];
 const PARAMETER_KEYS: &[&str] =
     &["values", "range", "step", "pow2", "bool", "categorical", "default", "when"];
-/// More values than this are a mistake of the step.
+/// More values than this are a mistake in the step.
 const MOST_VALUES: usize = 10_000;
 
 pub(super) type Read<T> = Result<T, SpaceError>;
@@ -42,7 +42,7 @@ impl Space {
             Json::Object(object) if object.is_empty() => {
                 Err(SpaceError::Empty { why: "it has no parameters".into() })
             }
-            // Without `params` every value is a parameter; a constraint alone shows that it was forgotten.
+            // Without `params` every value is a parameter; a constraint shows that `params` was forgotten.
             Json::Object(object) if !object.keys().any(|key| key == "constraints") => {
                 Self { parameters: parameters(&object)?.0, ..Self::default() }.sound()
             }
@@ -95,7 +95,7 @@ impl Space {
         space.sound()
     }
 
-    /// A list of whole configurations, as the first version of this file was.
+    /// A list of whole configurations, as in the first version of this format.
     fn of_list(rows: &[Json]) -> Read<Self> {
         let mut names: Vec<String> = Vec::new();
         for (i, row) in rows.iter().enumerate() {
@@ -135,7 +135,7 @@ impl Space {
         Ok(Self { parameters, listed: Some(listed), ..Self::default() })
     }
 
-    /// Checks what concerns the whole: that there is a parameter, and no circle of conditions.
+    /// Checks the whole: there is a parameter, and conditions have no cycle.
     fn sound(self) -> Read<Self> {
         if self.parameters.is_empty() {
             return Err(SpaceError::Empty { why: "it has no parameters".into() });
@@ -203,7 +203,7 @@ fn parameter(name: String, values: Vec<Setting>) -> Parameter {
 /// Parameters by number, with the texts of their conditions.
 type Conditions = Vec<(usize, String)>;
 
-/// All parameters, and the texts of their conditions, which may name parameters further down.
+/// All parameters, and the texts of their conditions, which may name later parameters.
 fn parameters(object: &Map<String, Json>) -> Read<(Vec<Parameter>, Conditions)> {
     let (mut parameters, mut conditions) = (Vec::new(), Vec::new());
     for (name, value) in object {
@@ -278,7 +278,7 @@ fn expand(name: &str, fields: &Map<String, Json>) -> Read<Vec<Setting>> {
     }
 }
 
-/// From the first to the last, both included, by a step or by powers of two.
+/// From the first to the last, inclusive, by a step or by powers of two.
 fn range(name: &str, fields: &Map<String, Json>) -> Read<Vec<Setting>> {
     let bounds: Vec<&Json> = fields["range"].as_array().map(|list| list.iter().collect()).unwrap_or_default();
     let bounds: Vec<f64> = bounds.into_iter().filter_map(Json::as_f64).collect();

@@ -1,5 +1,5 @@
-//! The parts of a space file beside its parameters: what is measured, for how long, what launches need, what decides
-//! the result.
+//! The parts of a space file besides its parameters: what to measure, for how long, what launches need, what
+//! affects the result.
 
 use serde_json::{Map, Value as Json};
 
@@ -7,39 +7,39 @@ use super::expression::{Expression, Scalar};
 use super::read::{Read, kind, known_keys};
 use super::{Setting, Space, SpaceError};
 
-/// What is measured, where the file says so.
+/// What to measure, if the file says so.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Objective {
     /// `dispatch_time`, `process_time`, or an expression that finds a printed number.
     pub metric: Option<String>,
     /// Kernels whose dispatches count.
     pub kernel: Option<String>,
-    /// How their times become one: `sum`, `mean`, `median`, `min`, `max`.
+    /// How to combine their times: `sum`, `mean`, `median`, `min`, `max`.
     pub aggregate: Option<String>,
     /// Whether larger values are better.
     pub maximise: Option<bool>,
 }
 
-/// Limits of the search, where the file says so.
+/// Limits of the search, if the file has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Limits {
     /// Configurations to try.
     pub trials: Option<usize>,
     /// Minutes to spend.
     pub minutes: Option<f64>,
-    /// Runs of a configuration in one trial at most.
+    /// Maximum runs of a configuration in one trial.
     pub repeats: Option<usize>,
-    /// Seconds of a run at most.
+    /// Longest run, in seconds.
     pub timeout: Option<f64>,
 }
 
-/// What a launch takes, as expressions over the parameters.
+/// What a launch needs, as expressions over the parameters.
 #[derive(Clone, Debug, Default)]
 pub struct Resources {
     amounts: Vec<(Resource, Expression)>,
 }
 
-/// Something of which a compute unit has only so much.
+/// A limited resource of a compute unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resource {
     Lds,
@@ -61,8 +61,8 @@ impl Resources {
         self.amounts.is_empty()
     }
 
-    /// The amount of a resource that a configuration takes; none where the file does not say, or the expression gives
-    /// no number of that kind.
+    /// The amount of a resource that a configuration needs; `None` if the file does not say, or the
+    /// expression gives no valid number.
     pub(crate) fn amount(&self, resource: Resource, space: &Space, levels: &[u16]) -> Option<u32> {
         let (_, expression) = self.amounts.iter().find(|(known, _)| *known == resource)?;
         match expression.evaluate(&|name| space.scalar(name, &|p| levels[p])) {
@@ -98,7 +98,7 @@ fn count(fields: &Map<String, Json>, place: &str, key: &str) -> Read<Option<usiz
     }
 }
 
-/// How dispatch times become one.
+/// How to combine dispatch times.
 const AGGREGATES: &[&str] = &["sum", "mean", "median", "min", "max"];
 
 pub(super) fn objective(object: &Map<String, Json>) -> Read<Objective> {
@@ -140,7 +140,8 @@ pub(super) fn limits(object: &Map<String, Json>) -> Read<Limits> {
     })
 }
 
-/// Names and values of what decides the result beside the commands, such as a problem's shape; and files by name.
+/// Names and values of what affects the result besides the commands, such as a problem's shape; and file
+/// names.
 pub(super) type Deciding = (Vec<(String, String)>, Vec<String>);
 
 pub(super) fn deciding(object: &Map<String, Json>) -> Read<Deciding> {
@@ -179,7 +180,7 @@ pub(super) fn resources(object: &Map<String, Json>, space: &Space) -> Read<Resou
     Ok(resources)
 }
 
-/// A command of the file may be an object with its words.
+/// A command in the file may be an object with its words.
 pub(super) fn words_of<'a>(key: &str, value: &'a Json) -> Read<&'a Json> {
     let Json::Object(fields) = value else { return Ok(value) };
     known_keys(fields, &format!("`{key}`"), &["argv"])?;

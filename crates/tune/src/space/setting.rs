@@ -18,7 +18,7 @@ pub enum Setting {
 }
 
 impl Setting {
-    /// The setting a JSON value stands for; none for lists, objects, null and numbers out of range.
+    /// The setting for a JSON value; `None` for lists, objects, null and numbers out of range.
     pub fn of_json(value: &Json) -> Option<Self> {
         match value {
             Json::Bool(on) => Some(Setting::Bool(*on)),
@@ -31,7 +31,7 @@ impl Setting {
         }
     }
 
-    /// The same as JSON.
+    /// The setting as JSON.
     pub fn to_json(&self) -> Json {
         match self {
             Setting::Int(n) => (*n).into(),
@@ -41,7 +41,7 @@ impl Setting {
         }
     }
 
-    /// The number it is; none for words.
+    /// Its number; `None` for words.
     pub fn number(&self) -> Option<f64> {
         match self {
             Setting::Int(n) => Some(*n as f64),
@@ -52,7 +52,7 @@ impl Setting {
     }
 }
 
-/// As it stands in a command line.
+/// Its form on a command line.
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -8,7 +8,7 @@ use crate::search::Phase;
 use crate::tuner::Status;
 
 impl View<'_> {
-    /// Every trial in its order, and the best so far.
+    /// Every trial in order, and the best so far.
     pub(super) fn chart(&self) -> Chart {
         let outcome = &self.tuned.outcome;
         let mut series: Vec<XySeries> = [(Phase::Seed, 0), (Phase::Confirm, 1), (Phase::Explore, 2)]
@@ -49,7 +49,7 @@ impl View<'_> {
             .with_y(y.labelled(&self.metric.name))
     }
 
-    /// Trials without a value, a little above the worst that has one.
+    /// Trials without a value, drawn a little above the worst value.
     fn failed_points(&self) -> XySeries {
         let outcome = &self.tuned.outcome;
         let values = || outcome.ranking.iter().map(|&place| self.value(&outcome.trials[place]));

@@ -1,9 +1,9 @@
-//! Values in a line for a shell: each stays data, wherever in the line its place is.
+//! Values in a shell line: each one stays data, wherever it is in the line.
 
 use super::Piece;
 use crate::space::Setting;
 
-/// Where in a shell's line a place is.
+/// The quoting at a position in a shell line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Quote {
     None,
@@ -11,8 +11,9 @@ enum Quote {
     Double,
 }
 
-/// The call of a shell for a line. Values that are more than a plain word are quoted by where their place is. In lines
-/// with lines inside (`$(…)`, backticks, here-documents) that cannot be told, so the shell gets them as arguments.
+/// The shell call for a line. Values other than plain words are quoted for their position. With nested
+/// commands (`$(…)`, backticks, here-documents) the position's quoting is unknown, so the shell gets them as
+/// arguments.
 pub(super) fn words(line: &[Piece], settings: &[(&str, &Setting)]) -> Vec<String> {
     let has = |sign: &str| line.iter().any(|piece| matches!(piece, Piece::Text(text) if text.contains(sign)));
     let nested = ["$(", "`", "<<"].into_iter().any(has);
@@ -51,7 +52,7 @@ pub(super) fn words(line: &[Piece], settings: &[(&str, &Setting)]) -> Vec<String
     words
 }
 
-/// The state of a line after one more letter.
+/// The state of a line after one more character.
 fn after(quote: Quote, escaped: bool, c: char) -> (Quote, bool) {
     match (quote, c) {
         (Quote::Single, '\'') => (Quote::None, false),

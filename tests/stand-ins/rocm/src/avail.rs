@@ -1,4 +1,4 @@
-//! `rocprofv3-avail`: what can be counted and sampled on the pretended GPUs.
+//! `rocprofv3-avail`: what can be counted and sampled on the simulated GPUs.
 
 use std::process::ExitCode;
 

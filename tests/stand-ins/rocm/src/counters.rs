@@ -1,4 +1,4 @@
-//! Counter values: the same for the same kernel, counter and architecture; waves are true.
+//! Counter values: the same for the same kernel, counter and architecture; waves are exact.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -19,7 +19,7 @@ pub fn value(counter: &str, kernel: &Kernel, part: &Product) -> f64 {
     let duration = (kernel.when.end - kernel.when.start).max(1) as f64;
     match base {
         "SQ_WAVES" => waves,
-        // Cycles of the clock on every XCC: the only values that follow the time measured.
+        // Cycles of the clock on every XCC: the only values that follow the measured time.
         "GRBM_GUI_ACTIVE" | "GRBM_COUNT" => {
             (duration * f64::from(part.clock_mhz) / 1000.0).round() * f64::from(part.xccs)
         }
@@ -53,8 +53,8 @@ pub fn registers(symbol: &str) -> (i64, i64, i64) {
     (8 * (1 + (hash % 12) as i64), 0, 16 * (1 + (hash / 12 % 6) as i64))
 }
 
-/// The same as the profiler records them: on gfx950 it takes the register file for an older kind, as all releases
-/// before mid-2026 do, and halves the total.
+/// Register counts as the profiler records them: on gfx950 it uses an older register file, like all releases
+/// before mid-2026, and halves the total.
 pub fn recorded_registers(symbol: &str, arch: &str) -> (i64, i64, i64) {
     match registers(symbol) {
         (vgpr, agpr, sgpr) if arch == "gfx950" => ((vgpr + agpr) / 2, 0, sgpr),
@@ -82,7 +82,7 @@ pub fn all(arch: &str) -> Vec<&'static str> {
     names.filter(|name| exists(name, arch)).collect()
 }
 
-/// The block whose registers do not hold the counters of one pass, with what is asked and what there is.
+/// The block with too few registers for the counters of one pass, with the number needed and available.
 pub fn over_limit(counters: &[&str], arch: &str) -> Option<(String, u32, u32)> {
     let slots = hw::counters::slots(arch)?;
     let known = counters.iter().filter_map(|name| hw::counters::find(arch, name));

@@ -1,4 +1,4 @@
-//! How tests get at the stand-ins: a folder of links to put first on `PATH`.
+//! How tests use the stand-ins: a folder of links to put first on `PATH`.
 
 use std::ffi::OsString;
 use std::io;
@@ -10,23 +10,23 @@ use std::time::SystemTime;
 /// The programs there are stand-ins for.
 pub const PROGRAMS: [&str; 5] = ["hipcc", "rocprofv3", "rocprofv3-avail", "rocprof", "amd-smi"];
 
-/// A folder with stand-ins; it goes when dropped.
+/// A folder with stand-ins; it is removed when dropped.
 pub struct StandIns {
     folder: tempfile::TempDir,
 }
 
 impl StandIns {
-    /// All of them.
+    /// All stand-ins.
     pub fn install() -> io::Result<Self> {
         Self::only(&PROGRAMS)
     }
 
-    /// All of them, in a folder below this one.
+    /// All stand-ins, in a folder below this one.
     pub fn install_in(parent: &Path) -> io::Result<Self> {
         Self::link(&PROGRAMS, tempfile::tempdir_in(parent)?)
     }
 
-    /// Some of them.
+    /// Only these stand-ins.
     pub fn only(programs: &[&str]) -> io::Result<Self> {
         Self::link(programs, tempfile::tempdir()?)
     }
@@ -63,13 +63,13 @@ impl StandIns {
         command
     }
 
-    /// Compiles one of the example programs (`vector_add`, `streams` …) into a folder; gives its path.
+    /// Compiles one of the example programs (`vector_add`, `streams` …) into a folder; returns its path.
     pub fn example(&self, name: &str, folder: &Path) -> io::Result<PathBuf> {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(format!("{name}.cu"));
         self.compile(&source, &folder.join(name))
     }
 
-    /// Compiles a source file with the stand-in `hipcc`; gives the program.
+    /// Compiles a source file with the stand-in `hipcc`; returns the program.
     pub fn compile(&self, source: &Path, target: &Path) -> io::Result<PathBuf> {
         let made =
             Command::new(self.program("hipcc")).arg("-O2").arg(source).arg("-o").arg(target).output()?;
@@ -80,12 +80,12 @@ impl StandIns {
     }
 }
 
-/// Whether there is a compiler for `hipcc` to use; tests that need one say `skipped` without.
+/// Whether `hipcc` has a compiler to use; tests that need one are skipped without.
 pub fn can_compile() -> bool {
     ["g++", "clang++", "c++"].iter().any(|name| crate::settings::on_path(name).is_some())
 }
 
-/// The stand-ins' program, built when it is missing or older than its sources.
+/// The stand-ins' program, built if it is missing or older than its sources.
 fn program() -> io::Result<PathBuf> {
     static PROGRAM: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     PROGRAM.get_or_init(|| build().map_err(|e| e.to_string())).clone().map_err(io::Error::other)

@@ -5,7 +5,7 @@
 //! source ─► hipcc ─► program ─► log of what ran ─► rocprofv3 ─► rocpd · csv · json · pftrace · otf2
 //! ```
 //!
-//! Tests put a folder of links first on `PATH` ([`StandIns`]). What is pretended, and what fails, is set by
+//! Tests put a folder of links first on `PATH` ([`StandIns`]). What is simulated, and what fails, is set by
 //! environment variables that begin with `STAND_IN_` (see `docs/stand-ins.md`).
 
 pub mod amd_smi;

@@ -135,7 +135,7 @@ pub fn read_folder(folder: &Path) -> Vec<Recording> {
     recordings
 }
 
-/// Reads a log; a last line that is cut short is left out.
+/// Reads a log; an incomplete last line is left out.
 pub fn parse(text: &str) -> Recording {
     let mut recording = Recording::default();
     for line in text.lines() {

@@ -1,11 +1,11 @@
-//! The machine that is pretended: two processors, then GPUs of one architecture.
+//! The simulated machine: two processors, then GPUs of one architecture.
 
 use serde_json::{Map, Value, json};
 
 /// Processors before the first GPU; so the first GPU is `Agent 2`.
 pub const PROCESSORS: usize = 2;
 
-/// What a GPU of an architecture is.
+/// The properties of a GPU of an architecture.
 #[derive(Clone, Copy, Debug)]
 pub struct Product {
     /// `gfx942`.
@@ -113,7 +113,7 @@ const fn part(
     }
 }
 
-/// The part of an architecture; an MI300X for one that is not known.
+/// The part of an architecture; an MI300X if it is unknown.
 pub fn part_of(arch: &str) -> Product {
     PARTS.into_iter().find(|part| part.arch == arch).unwrap_or(PARTS[2])
 }

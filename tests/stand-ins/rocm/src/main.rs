@@ -1,4 +1,4 @@
-//! All stand-ins in one program; the name it is called by says which.
+//! All stand-ins in one program; the name that it is called by selects one.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! A recording as a trace: what the profiler's library would have kept of it.
+//! A recording as a trace: what the profiler's library would have kept.
 
 use std::collections::HashMap;
 
@@ -11,13 +11,13 @@ use crate::counters;
 use crate::log::{Recording, When};
 use crate::machine::{PROCESSORS, Product, processor_facts};
 
-/// What of a recording is kept, and under which names.
+/// What is kept of a recording, and under which names.
 pub struct Keep<'a> {
     /// The GPU.
     pub part: Product,
     /// How many there are.
     pub gpus: usize,
-    /// Kernels: for their own sake, or for their counters'.
+    /// Kernels: for a kernel trace, or for their counters.
     pub kernels: bool,
     /// Copies.
     pub copies: bool,
@@ -25,7 +25,7 @@ pub struct Keep<'a> {
     pub allocations: bool,
     /// Markers.
     pub markers: bool,
-    /// Marks of a moment as calls without duration, as the CSV files have them.
+    /// Instant marks as calls without duration, as the CSV files have them.
     pub marks_as_calls: bool,
     /// Only the LDS that kernels declare, in units of 512, as the CSV files have it.
     pub static_lds: bool,
@@ -33,7 +33,7 @@ pub struct Keep<'a> {
     pub calls: &'a dyn Fn(&str) -> bool,
     /// The domain's name in this release.
     pub domain: &'a dyn Fn(&str) -> String,
-    /// The kernel's name as it is shown.
+    /// The kernel's displayed name.
     pub name: &'a dyn Fn(&str) -> String,
     /// The counters of the n-th dispatch.
     pub counters: &'a dyn Fn(usize, &crate::log::Kernel) -> Vec<String>,

@@ -1,4 +1,4 @@
-//! `rocprof`: the older profiler. No separator, the first word that is no option is the application.
+//! `rocprof`: the older profiler. No separator: the first word that is not an option is the application.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -56,7 +56,7 @@ pub fn main(arguments: &[String]) -> ExitCode {
         eprintln!("rocprof: error: {e}");
         return ExitCode::FAILURE;
     }
-    // Whatever the application did, the script ends well.
+    // Whatever the application did, the script succeeds.
     if code != 0 {
         eprintln!("Profiling data corrupted: ' {}'", request.application.join(" "));
     }

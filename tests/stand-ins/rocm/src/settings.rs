@@ -1,4 +1,4 @@
-//! What the stand-ins pretend to be, from environment variables that begin with `STAND_IN_`.
+//! What the stand-ins simulate, from environment variables that begin with `STAND_IN_`.
 
 use std::path::PathBuf;
 

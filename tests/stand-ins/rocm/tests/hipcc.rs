@@ -1,4 +1,4 @@
-//! Programs compiled by the stand-in `hipcc`: they run, compute what they should, and log what they did.
+//! Programs compiled by the stand-in `hipcc`: they run, compute the right results, and log what they did.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,4 +1,4 @@
-//! The stand-in `rocprofv3`: files of every format agree, and failures are the real one's.
+//! The stand-in `rocprofv3`: files of every format agree, and it fails like the real one.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -78,7 +78,7 @@ fn every_format_describes_the_same_events() {
         let row = |k: trace::Kernel| (trace.strings.get(k.name).to_string(), k.start, k.end, k.correlation);
         trace.kernels.rows().map(row).collect()
     };
-    // Marks of a moment are samples, or calls without duration.
+    // Instant marks are samples, or calls without duration.
     let host = |trace: &Trace| trace.regions.len() + trace.samples.len();
     let expected = kernels(&traces[0]);
     assert_eq!(expected.len(), 8);
@@ -104,7 +104,7 @@ fn nothing_recorded_means_no_file_and_the_applications_exit() {
     let output = lab.command("--kernel-trace -d coded", &["3"]).output().unwrap();
     assert_eq!(output.status.code(), Some(3));
     assert_eq!(lab.files("coded").len(), 1);
-    // The real one writes from its handler of signals, then dies of the signal.
+    // The real one writes from its signal handler, then dies of the signal.
     use std::os::unix::process::ExitStatusExt;
     assert_eq!(lab.run("--kernel-trace -d signal").status.signal(), Some(11));
     assert_eq!(lab.files("signal").len(), 1);

@@ -1,9 +1,9 @@
-//! What the stand-in pretends to be, and how it misbehaves.
+//! Which server the stand-in simulates, and its faults.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Whom to stand in for.
+/// The framework to simulate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framework {
     /// SGLang.
@@ -13,16 +13,16 @@ pub enum Framework {
     Vllm,
 }
 
-/// What the stand-in is.
+/// The configuration of the stand-in.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Whom to stand in for.
+    /// The framework to simulate.
     pub framework: Framework,
     /// Port on the loopback interface; 0 for any.
     pub port: u16,
     /// Whether a profiler is configured (vLLM has no profile routes otherwise).
     pub profiling: bool,
-    /// vLLM's `torch_profiler_dir`, SGLang's folder when a request names none.
+    /// vLLM's `torch_profiler_dir`, SGLang's folder if a request names none.
     pub trace_dir: PathBuf,
     /// Ranks, each of which writes a trace.
     pub tp_size: u32,
@@ -30,7 +30,7 @@ pub struct Config {
     pub version: String,
     /// Model it claims to serve.
     pub model: String,
-    /// Key that every route but `/health` wants.
+    /// Key that every route except `/health` requires.
     pub api_key: Option<String>,
     /// How long a forward step takes.
     pub step: Duration,
@@ -38,9 +38,9 @@ pub struct Config {
     pub export_delay: Duration,
     /// How long a file is half written.
     pub half_written: Duration,
-    /// vLLM: whether the frontend writes a trace of its own, without GPU events.
+    /// vLLM: whether the frontend writes a separate trace, without GPU events.
     pub frontend_trace: bool,
-    /// How it misbehaves.
+    /// Its faults.
     pub faults: Faults,
 }
 
@@ -64,18 +64,18 @@ impl Default for Config {
     }
 }
 
-/// Faults, all off unless asked for.
+/// Faults, all off by default.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
     /// `/start_profile` fails inside the scheduler.
     pub start_fails: bool,
-    /// Somebody else's profile is running from the beginning.
+    /// Another profile is running from the beginning.
     pub already_profiling: bool,
-    /// `/stop_profile` does not answer for so long.
+    /// `/stop_profile` does not answer for this long.
     pub stop_hangs: Option<Duration>,
     /// No file is ever written.
     pub no_file: bool,
-    /// Files go to this folder whatever was asked.
+    /// Files go to this folder whatever was requested.
     pub wrong_dir: Option<PathBuf>,
     /// Only this rank writes a trace.
     pub only_rank: Option<u32>,
@@ -87,8 +87,8 @@ pub struct Faults {
     pub dies_in_export: bool,
     /// Chat requests are refused (a model without a chat template).
     pub no_chat: bool,
-    /// So many requests are answered with 503 first.
+    /// This many requests are answered with 503 first.
     pub busy_for: u64,
-    /// Prompts of more words are refused.
+    /// Longer prompts, in words, are refused.
     pub longest_prompt: Option<usize>,
 }

@@ -34,7 +34,7 @@ impl Response {
     }
 }
 
-/// Answers the request of a connection; a server that dies answers nothing.
+/// Answers the request of a connection; a server that dies does not answer.
 pub(crate) fn serve(stream: TcpStream, state: &State) {
     let Ok(request) = read(&stream) else { return };
     if let Some(response) = state.answer(&request)

@@ -93,7 +93,7 @@ fn listen(listener: &TcpListener, state: &Arc<State>) {
         let address = listener.local_addr();
         std::thread::spawn(move || {
             http::serve(stream, &serving);
-            // Whoever dies wakes the listener, so that it lets go of the port.
+            // When the server dies, wake the listener so that it closes the port.
             if let (true, Ok(address)) = (serving.is_dead(), address) {
                 let _ = TcpStream::connect(address);
             }

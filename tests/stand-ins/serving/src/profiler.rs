@@ -1,17 +1,17 @@
-//! The profiler of a server: when it records, when it stops by itself, and what it has seen.
+//! The profiler of a server: when it records, when it stops on its own, and what it has recorded.
 
 use serde_json::Value;
 
-/// What a forward step does.
+/// The kind of a forward step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Reads a prompt of so many tokens.
+    /// Reads a prompt of this many tokens.
     Prefill(usize),
     /// Makes a token.
     Decode,
 }
 
-/// What a `/start_profile` of SGLang asks for.
+/// The request of an SGLang `/start_profile`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wish {
     pub output_dir: Option<String>,
@@ -46,21 +46,21 @@ impl Wish {
     }
 }
 
-/// What goes to one set of files.
+/// The content of one set of files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Recording {
-    /// `-EXTEND`, `-DECODE` or nothing.
+    /// `-EXTEND`, `-DECODE` or empty.
     pub suffix: &'static str,
     pub steps: Vec<Step>,
 }
 
-/// A profiler that is on.
+/// An active profiler.
 #[derive(Debug)]
 pub(crate) struct Profiler {
     pub wish: Wish,
     /// First step that is recorded.
     from: u64,
-    /// Step at whose head it stops by itself.
+    /// Step at whose start it stops on its own.
     until: Option<u64>,
     recorded: Vec<Step>,
     prefill: Vec<Step>,
@@ -69,14 +69,14 @@ pub(crate) struct Profiler {
 }
 
 impl Profiler {
-    /// Started when so many steps were done.
+    /// Started after this many steps.
     pub fn new(wish: Wish, forward_steps: u64) -> Self {
         let from = wish.start_step.map_or(forward_steps + 1, |step| step.max(forward_steps + 1));
         let until = wish.num_steps.filter(|_| !wish.by_stage).map(|steps| from + steps);
         Self { wish, from, until, recorded: vec![], prefill: vec![], decode: vec![], stages_left: 2 }
     }
 
-    /// At the head of a step, which already counts: what is written now, and whether the profile is over.
+    /// At the start of a step, which already counts: what to write now, and whether the profile is over.
     pub fn step(&mut self, number: u64, step: Step) -> (Vec<Recording>, bool) {
         if self.wish.by_stage {
             return self.stage_step(step);
@@ -101,7 +101,7 @@ impl Profiler {
         };
         let (suffix, other_suffix) = if prefill { ("-EXTEND", "-DECODE") } else { ("-DECODE", "-EXTEND") };
         if prefill || other.is_empty() {
-            // A decode trace goes on while prompts come in between.
+            // A decode trace continues while prompts come in between.
         } else {
             done.push(Recording { suffix: other_suffix, steps: std::mem::take(other) });
         }
@@ -114,7 +114,7 @@ impl Profiler {
         (done, self.stages_left == 0)
     }
 
-    /// What is left when it is stopped from outside.
+    /// What is left when it is stopped by a request.
     pub fn stop(self) -> Vec<Recording> {
         let parts = if self.wish.by_stage {
             vec![("-EXTEND", self.prefill), ("-DECODE", self.decode)]

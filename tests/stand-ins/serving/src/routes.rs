@@ -13,7 +13,7 @@ use crate::http::{Request, Response};
 use crate::profiler::{Profiler, Recording, Step, Wish};
 use crate::trace;
 
-/// A request as it came.
+/// A received request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recorded {
     /// Method.
@@ -76,7 +76,7 @@ impl State {
         self.scheduler.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// The answer; none when the server dies of it.
+    /// The answer; `None` if the server dies of it.
     pub fn answer(&self, request: &Request) -> Option<Response> {
         let body = serde_json::from_str(&request.body).unwrap_or(Value::Null);
         let (method, path) = (request.method.clone(), request.path.clone());
@@ -161,7 +161,7 @@ impl State {
         Some(Response::json(200, json!({"text": "ok", "choices": [{"text": "ok"}]})))
     }
 
-    /// One forward step; a profile that is over by it is written, which is seen later.
+    /// One forward step; a profile that ends with it is written, which becomes visible later.
     fn forward(&self, step: Step) {
         let mut scheduler = self.scheduler();
         scheduler.forward_steps += 1;
@@ -224,7 +224,7 @@ impl State {
         Response::text(200, "")
     }
 
-    /// Writes what the profiler has, before it answers; false when it was off.
+    /// Writes what the profiler has before it answers; false if it was off.
     fn stop(&self) -> bool {
         if let Some(time) = self.config.faults.stop_hangs {
             std::thread::sleep(time);
@@ -316,7 +316,7 @@ impl Export {
         }
     }
 
-    /// Writes the first half of each file; gives the rest.
+    /// Writes the first half of each file; returns the rest.
     fn write_halves(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let _ = std::fs::create_dir_all(&self.folder);
         let half = |(name, content): (String, Vec<u8>)| {

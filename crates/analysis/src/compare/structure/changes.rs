@@ -1,4 +1,4 @@
-//! What changed in the program: replaced, added and removed places, other numbers of calls, other kernels.
+//! What changed in the program: replaced, added and removed places, numbers of calls, kernels.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use model::call_tree::NOT_LAUNCHED;
 use super::side::SideTree;
 use super::{How, Match};
 
-/// What kind of change it is.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ChangeKind {
-    /// Ops or modules that stand where others stood: fused, split or rewritten.
+    /// Ops or modules in the position of others: fused, split or rewritten.
     Replaced,
     /// Only in the candidate.
     Added,
@@ -18,9 +18,9 @@ pub enum ChangeKind {
     Removed,
     /// Called more or less often.
     Calls,
-    /// Other shapes of the same op.
+    /// The same op with different shapes.
     Shapes,
-    /// The same op runs other kernels.
+    /// The same op with different kernels.
     Kernels,
 }
 
@@ -41,25 +41,25 @@ impl ChangeKind {
 /// One change of the program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// What kind of change it is.
+    /// The kind of change.
     pub kind: ChangeKind,
-    /// The deepest place that both sides share: modules and ops from the outermost.
+    /// The deepest place that both sides share, as modules and ops from the outermost.
     pub path: String,
-    /// What the base has; empty for what was added.
+    /// What the base has; empty for an addition.
     pub base: String,
-    /// What the candidate has; empty for what was removed.
+    /// What the candidate has; empty for a removal.
     pub candidate: String,
-    /// GPU time with all below, a mean over runs.
+    /// Inclusive GPU time in the base, mean over runs.
     pub base_ns: i64,
-    /// The same of the candidate.
+    /// Inclusive GPU time in the candidate, mean over runs.
     pub candidate_ns: i64,
-    /// Calls in a run.
+    /// Calls per run in the base.
     pub base_calls: f64,
-    /// The same of the candidate.
+    /// Calls per run in the candidate.
     pub candidate_calls: f64,
 }
 
-/// Numbers of calls this close are the same.
+/// Numbers of calls that differ by less than this are the same.
 const SAME_CALLS: f64 = 0.005;
 
 pub(super) fn changes(base: &SideTree, candidate: &SideTree, matches: &[Match]) -> Vec<Change> {
@@ -93,7 +93,7 @@ pub(super) fn changes(base: &SideTree, candidate: &SideTree, matches: &[Match]) 
                 let (b, c) = (ours[0], theirs[0]);
                 let above = if b == 0 { 1.0 } else { ratio(found.above.0, found.above.1) };
                 let (own, is_linked) = (ratio(b, c), base.nodes[b as usize].name != NOT_LAUNCHED);
-                // Where all of a module is called more often, the module is the change.
+                // If a whole module is called more often, the module is the change.
                 if is_linked && (own - 1.0).abs() > SAME_CALLS && (own / above - 1.0).abs() > SAME_CALLS {
                     Some(ChangeKind::Calls)
                 } else if found.how == How::Shapes {
@@ -120,7 +120,7 @@ pub(super) fn changes(base: &SideTree, candidate: &SideTree, matches: &[Match]) 
     changes
 }
 
-/// Kernels of matched places that only one side has, summed over all places.
+/// Kernels of matched places that are on one side only, summed over all places.
 fn kernels(base: &SideTree, candidate: &SideTree, matches: &[Match]) -> Vec<Change> {
     let mut sums: BTreeMap<(Vec<&str>, Vec<&str>), Change> = BTreeMap::new();
     for found in matches.iter().filter(|found| !matches!(found.how, How::Alone | How::Replaced)) {
@@ -169,13 +169,13 @@ fn kernels(base: &SideTree, candidate: &SideTree, matches: &[Match]) -> Vec<Chan
     sums.into_values().collect()
 }
 
-/// The places that none of the others encloses.
+/// The places not enclosed by any of the others.
 fn outer(tree: &SideTree, places: &[u32]) -> Vec<u32> {
     let is_outer = |place: &u32| *place == 0 || !places.contains(&tree.nodes[*place as usize].parent);
     places.iter().copied().filter(is_outer).collect()
 }
 
-/// A place with what is above it.
+/// A place with its path.
 fn place_name(tree: &SideTree, place: u32) -> String {
     let (path, name) = (tree.path(place), &tree.nodes[place as usize].name);
     if path.is_empty() { name.clone() } else { format!("{path} > {name}") }

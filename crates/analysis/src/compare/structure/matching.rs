@@ -1,4 +1,4 @@
-//! Which place of the candidate is which of the base, from the root down.
+//! Matches places of the candidate to places of the base, from the root down.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use trace::Map;
 use super::How;
 use super::side::SideTree;
 
-/// Places that belong together: one of each side, or groups where one stands for the other.
+/// Places that belong together: one per side, or groups that replace each other.
 #[derive(Clone, Debug)]
 pub(crate) struct Match {
     pub base: Vec<u32>,
     pub candidate: Vec<u32>,
     pub how: How,
-    /// The deepest matched places above, of both sides.
+    /// The deepest matched places above, on both sides.
     pub above: (u32, u32),
 }
 
-/// Every place of both sides is in one match.
+/// Puts every place of both sides into one match.
 pub(crate) fn matched(base: &SideTree, candidate: &SideTree) -> Vec<Match> {
     let mut found = vec![Match { base: vec![0], candidate: vec![0], how: How::Same, above: (0, 0) }];
     let mut open = vec![(0u32, 0u32)];
@@ -40,7 +40,7 @@ impl Level<'_> {
         let after = &self.candidate.children[self.above.1 as usize];
         let mut partner: [Vec<Option<usize>>; 2] = [vec![None; before.len()], vec![None; after.len()]];
         let mut pairs: Vec<(usize, usize, How)> = Vec::new();
-        // From the surest to the least sure.
+        // From the most to the least certain.
         let exact = |tree: &'_ SideTree, at: u32| {
             let node = &tree.nodes[at as usize];
             format!("{:?} {} {} {}", node.kind, node.name, node.shapes, node.types)
@@ -82,7 +82,7 @@ impl Level<'_> {
         found.extend(alone);
     }
 
-    /// What is left between the same matched neighbours stands for each other.
+    /// Unmatched places between the same matched neighbours replace each other.
     fn replaced(
         &self,
         before: &[u32],
@@ -91,7 +91,7 @@ impl Level<'_> {
         pairs: &mut Vec<(usize, usize, How)>,
         found: &mut Vec<Match>,
     ) -> Vec<Match> {
-        // The last matched neighbour in front, named by its place in the base.
+        // Unmatched places by the last matched neighbour before them, given as its index in the base.
         let gaps = |side: usize| -> Map<Option<usize>, Vec<usize>> {
             let (mut gap, mut gaps) = (None, Map::default());
             for (at, other) in partner[side].iter().enumerate() {
@@ -147,7 +147,7 @@ impl Level<'_> {
         alone
     }
 
-    /// Whether two places of one kind call mostly the same: a module of another version.
+    /// Whether two places of one kind make mostly the same calls: another version of a module.
     fn is_like(&self, b: u32, c: u32) -> bool {
         if self.base.nodes[b as usize].kind != self.candidate.nodes[c as usize].kind {
             return false;
@@ -167,8 +167,8 @@ impl Level<'_> {
     }
 }
 
-/// What is left of a name without vendor, number and spelling: `aten::miopen_convolution` and
-/// `aten::cudnn_convolution` are one op.
+/// A name without vendor, number and spelling: `aten::miopen_convolution` and `aten::cudnn_convolution` are
+/// one op.
 fn meaning(name: &str) -> String {
     const VENDORS: [&str; 9] =
         ["miopen", "cudnn", "hipblaslt", "cublaslt", "hipblas", "cublas", "rocm", "cuda", "hip"];
@@ -188,7 +188,7 @@ fn meaning(name: &str) -> String {
     if meant.is_empty() { lower } else { meant }
 }
 
-/// Kernels that ran at the same places, with the time that they share: what `compare` joins other names by.
+/// Kernels that ran at the same places with their shared time, which `compare` uses to join different names.
 pub(crate) fn kernel_pairs(
     base: &SideTree,
     candidate: &SideTree,
@@ -198,7 +198,7 @@ pub(crate) fn kernel_pairs(
     for found in matches.iter().filter(|found| !matches!(found.how, How::Alone | How::Replaced)) {
         let ([b], [c]) = (&found.base[..], &found.candidate[..]) else { continue };
         let (ours, theirs) = (&base.nodes[*b as usize].kernels, &candidate.nodes[*c as usize].kernels);
-        // Names of one side that the other lacks are the ones in question.
+        // Only names that the other side lacks need a partner.
         let list = |own: &'_ BTreeMap<String, (u64, i64)>, other: &BTreeMap<String, (u64, i64)>| {
             let mut left: Vec<(i64, String)> = own
                 .iter()

@@ -1,11 +1,11 @@
-//! Two runs by their call trees: modules and ops matched by order, name and shapes, whatever their kernels are called.
+//! Two runs by their call trees: modules and ops matched by order, name and shapes, not by kernel names.
 //!
 //! ```text
 //! CallTree of each run ─► places (modules, ops) with the times of their own work ─► runs of a side in one tree
 //! base tree + candidate tree ─► matching from the root down ─► pairs, replaced groups, one-sided places ─► rows, waterfall
 //! ```
 //!
-//! Costs: one pass over the GPU work of each run; the matching is linear in the number of places.
+//! Cost: one pass over the GPU work of each run; the matching is linear in the number of places.
 
 mod changes;
 mod matching;
@@ -28,16 +28,16 @@ use super::verdict::Verdict;
 use super::waterfall::{self, Cause, SpanCause, Sum};
 use super::{CompareOptions, measure};
 
-/// How the places of a row were found to be the same.
+/// How the places of a row were matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// Same name, and same shapes if both tell them.
+    /// Same name, and same shapes if both record them.
     Same,
-    /// Same name, other shapes.
+    /// Same name, different shapes.
     Shapes,
-    /// A name that means the same: another vendor, another number, another version of a module.
+    /// An equivalent name: another vendor, another number, another version of a module.
     Renamed,
-    /// Other places stand where these stood.
+    /// Different places in the same position.
     Replaced,
     /// On one side only.
     Alone,
@@ -58,9 +58,9 @@ impl How {
 
 /// One place of the program on both sides.
 pub struct PlaceRow {
-    /// Modules and ops above it, in the base or else in the candidate.
+    /// Modules and ops above it, from the base if it is there, otherwise from the candidate.
     pub path: String,
-    /// Figures and verdict; its name is that of the base.
+    /// Figures and verdict; its name comes from the base.
     pub row: ComparedRow,
     /// How it was matched.
     pub how: How,
@@ -72,15 +72,15 @@ pub struct PlaceRow {
 
 /// Two runs place by place.
 pub struct Structure {
-    /// Places with GPU work of their own; the figures of a side add up to its GPU time.
+    /// Places that launch GPU work; the figures of a side add up to its GPU time.
     pub rows: Vec<PlaceRow>,
     /// What changed in the program, largest effect first.
     pub changes: Vec<Change>,
     /// What explains the change of the span, by place.
     pub span_causes: Vec<SpanCause>,
-    /// Share of the launch-linked GPU time at matched places, of each side.
+    /// Share of the launch-linked GPU time at matched places, by side.
     pub matched_pct: [f64; 2],
-    /// Kernels of the base and of the candidate that ran at the same places, with the time they share.
+    /// Kernels of the base and the candidate that ran at the same places, with their shared time.
     pub(super) kernel_pairs: Vec<(String, String, i64)>,
 }
 
@@ -131,7 +131,7 @@ pub(super) fn compute(
             &b_series.iter().map(Option::as_ref).collect(),
             &c_series.iter().map(Option::as_ref).collect(),
         );
-        // Calls are those of the place, not of its kernels.
+        // Calls are the calls of the place, not of its kernels.
         for (side, calls) in [(&mut row.base, b.calls), (&mut row.candidate, c.calls)] {
             if let Some(side) = side.as_mut().filter(|_| calls > 0.0) {
                 side.calls = calls;
@@ -156,7 +156,7 @@ pub(super) fn compute(
     Structure { rows, changes, span_causes, matched_pct, kernel_pairs }
 }
 
-/// What is on one side only is a row for each place that launches work; what replaces something stays together.
+/// One-sided places get a row each if they launch work; replaced places stay together.
 fn each_alone(found: &Match) -> Vec<Match> {
     if found.how != How::Alone {
         return vec![found.clone()];
@@ -190,7 +190,7 @@ fn span_causes(
             causes.push(Cause { kind, name, verdict: place.row.verdict, base, candidate });
         }
     }
-    // Nothing is left unless a selection of rows differs between the two ways of counting.
+    // A remainder means that the two ways of counting select different rows.
     if base_left != 0 || candidate_left != 0 {
         let verdict = Verdict::Inconclusive;
         causes.push(Cause {
@@ -205,7 +205,7 @@ fn span_causes(
     waterfall::divided(&causes, before.parts, after.parts)
 }
 
-/// Places with what is above them, and with their shapes where that is not enough.
+/// Places with their path, and with their shapes if that is not unique.
 fn distinct_names(rows: &[PlaceRow]) -> Vec<String> {
     let full = |place: &PlaceRow| match place.path.is_empty() {
         true => place.row.name.clone(),
@@ -220,7 +220,7 @@ fn distinct_names(rows: &[PlaceRow]) -> Vec<String> {
     rows.iter().map(name).collect()
 }
 
-/// A share of time.
+/// A share of time in percent; zero if there is no time.
 fn share(part: i64, whole: i64) -> f64 {
     if whole == 0 { 0.0 } else { percent(part, whole) }
 }

@@ -6,10 +6,10 @@ use report::{Column, Table, Unit, Value};
 use super::super::tables::{cells, figures};
 use super::{PlaceRow, Structure};
 
-/// Kernels named in a cell.
+/// Most kernels named in a cell.
 const MOST_KERNELS: usize = 3;
 
-/// `changes` and `places`.
+/// The tables `changes` and `places`.
 pub(crate) fn tables(structure: &Structure) -> Vec<Table> {
     vec![changes(structure), places(structure)]
 }
@@ -71,7 +71,7 @@ fn places(structure: &Structure) -> Table {
         let mut all = vec![Value::from(place.row.name.as_str())];
         all.extend(cells(&place.row, true));
         all.push(text(&place.path, "at the top of the program"));
-        all.push(text(&place.shapes, "the trace does not tell them"));
+        all.push(text(&place.shapes, "the trace does not record them"));
         all.push(Value::from(place.how.name()));
         all.push(
             place.row.matched_name.as_deref().map_or_else(|| Value::absent("the same name"), Value::from),

@@ -1,4 +1,4 @@
-//! The places of one run, and those of all runs of a side in one tree.
+//! The places of one run, and the places of all runs of a side in one tree.
 
 use std::collections::BTreeMap;
 
@@ -19,11 +19,11 @@ pub(crate) struct TreeNode {
     pub name: String,
     pub shapes: String,
     pub types: String,
-    /// Calls in each run, a mean over runs.
+    /// Calls per run, mean over runs.
     pub calls: f64,
-    /// Work of its own in each run.
+    /// Its own work in each run.
     pub series: Vec<Option<Series>>,
-    /// Time that no earlier work covers, over all runs.
+    /// Time not covered by earlier work, over all runs.
     pub own: i128,
     /// Calls and time of its kernels over all runs.
     pub kernels: BTreeMap<String, (u64, i64)>,
@@ -35,7 +35,7 @@ pub struct StructuralRun {
 }
 
 impl StructuralRun {
-    /// The places of a run, with the times of their own work.
+    /// The places of a run, with the durations of their own work.
     pub fn of(run: &Run) -> Self {
         let options = TreeOptions { only_with_work: true, keep_rows: true, ..TreeOptions::default() };
         let tree = CallTree::of(run, &options);
@@ -47,7 +47,7 @@ impl StructuralRun {
             let above = place_of[node.parent as usize];
             let is_place = match node.kind {
                 NodeKind::Module | NodeKind::Op => true,
-                // A kernel is a place of its own where no op encloses its launch.
+                // A kernel is a place of its own if no op encloses its launch.
                 NodeKind::Work => ops[number] == 0 && places[above as usize].name != NOT_LAUNCHED,
                 NodeKind::Annotation => tree.name(number) == NOT_LAUNCHED,
                 NodeKind::Root | NodeKind::Frame | NodeKind::Call => false,
@@ -76,7 +76,7 @@ impl StructuralRun {
         Self { places }
     }
 
-    /// Whether an op or a module is among the places.
+    /// Whether any place is an op or a module.
     pub fn tells_places(&self) -> bool {
         self.places.iter().any(|place| matches!(place.kind, NodeKind::Op | NodeKind::Module))
     }
@@ -97,14 +97,14 @@ impl TreeNode {
         }
     }
 
-    /// Time of its own work, a mean over runs.
+    /// Time of its own work, mean over runs.
     pub fn self_ns(&self) -> i64 {
         let total: i64 = self.series.iter().flatten().map(|series| series.total).sum();
         total / self.series.len().max(1) as i64
     }
 }
 
-/// Gives every place its durations, its kernels and its time on the clock.
+/// Adds durations, kernels and wall-clock time to every place.
 fn add_work(run: &Run, tree: &CallTree, place_of: &[u32], places: &mut [TreeNode]) {
     let mut durations: Vec<Vec<i64>> = vec![Vec::new(); places.len()];
     let mut kernels: Map<(u32, trace::StrId), (u64, i64)> = Map::default();
@@ -128,7 +128,7 @@ fn add_work(run: &Run, tree: &CallTree, place_of: &[u32], places: &mut [TreeNode
         let name = run.trace.strings.get(name).to_string();
         places[place as usize].kernels.insert(name, (calls, ns));
     }
-    // Each instant goes to what began first, as in the waterfall of kernels.
+    // Each instant goes to what began first, as in the kernel waterfall.
     for mut rows in by_gpu {
         rows.sort_unstable_by_key(|&(start, end, ..)| (start, end));
         let mut covered = i64::MIN;
@@ -146,16 +146,16 @@ fn add_work(run: &Run, tree: &CallTree, place_of: &[u32], places: &mut [TreeNode
 pub(crate) struct SideTree {
     pub nodes: Vec<TreeNode>,
     pub children: Vec<Vec<u32>>,
-    /// By node: time of its own and all below, a mean over runs.
+    /// By node: inclusive GPU time, mean over runs.
     pub all_ns: Vec<i64>,
 }
 
-/// Several places of a side together.
+/// The sum of several places of a side.
 #[derive(Default)]
 pub(crate) struct Sum {
     pub series: Vec<Option<Series>>,
     pub own: i128,
-    /// Of the place that is called most often.
+    /// Calls of the most frequently called place.
     pub calls: f64,
     pub kernels: Vec<String>,
 }
@@ -206,7 +206,7 @@ impl SideTree {
         Self { nodes, children, all_ns }
     }
 
-    /// The places together: of a replaced one with all that is below.
+    /// The sum of places; replaced places include everything below them.
     pub fn sum(&self, places: &[u32]) -> Sum {
         let mut sum = Sum::default();
         let mut kernels: Map<&str, i64> = Map::default();
@@ -241,7 +241,7 @@ impl SideTree {
         names.join(" + ")
     }
 
-    /// What is above a place.
+    /// The path of a place.
     pub fn path(&self, place: u32) -> String {
         let above = |&place: &u32| (place != 0).then(|| self.nodes[place as usize].parent);
         let mut names: Vec<&str> = std::iter::successors(Some(place), above)
@@ -253,7 +253,7 @@ impl SideTree {
         names.join(" > ")
     }
 
-    /// A place and all below it.
+    /// A place and everything below it.
     pub fn with_below(&self, place: u32, to: &mut Vec<u32>) {
         to.push(place);
         for &child in &self.children[place as usize] {
@@ -261,7 +261,7 @@ impl SideTree {
         }
     }
 
-    /// Share of the launch-linked GPU time at places that were matched.
+    /// Share of the launch-linked GPU time at matched places.
     pub fn matched_pct(&self, matches: &[Match], side: usize) -> f64 {
         let linked = |place: u32| self.nodes[place as usize].name != NOT_LAUNCHED;
         let (mut matched, mut all) = (0, 0);

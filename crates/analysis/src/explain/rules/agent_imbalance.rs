@@ -21,7 +21,7 @@ pub(super) const RULE: Rule = Rule {
 fn judge(facts: &Facts) -> Verdict {
     let mut findings = Vec::new();
     let mut judged = false;
-    // GPUs come by rank, so those of one process are neighbours; files of several stages are several processes.
+    // GPUs are sorted by rank, so those of one process are adjacent; each stage's file is a process.
     let process = |gpu: &GpuAccount| gpu.lane.agent.get().map(|agent| facts.trace().agents[agent].process);
     for group in facts.gpus.chunk_by(|a, b| a.lane.rank == b.lane.rank && process(a) == process(b)) {
         let gpus: Vec<&GpuAccount> = group.iter().filter(|gpu| gpu.lane.agent.is_some()).collect();
@@ -54,7 +54,7 @@ fn judge(facts: &Facts) -> Verdict {
             scenario: Some(evenly(facts, busiest, mean)),
             formula: "gain_ceiling_ns = busy time of the busiest GPU - mean of all",
             recommendation: match name {
-                Some(name) => format!("share the work evenly, first of all that of `{}`", shown(facts, name)),
+                Some(name) => format!("balance the work across GPUs, starting with `{}`", shown(facts, name)),
                 None => "share the work evenly".into(),
             },
             evidence: vec![
@@ -76,7 +76,7 @@ fn judge(facts: &Facts) -> Verdict {
     if judged { Verdict::Judged(findings) } else { Verdict::CannotJudge("one GPU only, per process".into()) }
 }
 
-/// The run with the mean of the work on the busiest GPU.
+/// The run with the mean amount of work on the busiest GPU.
 fn evenly(facts: &Facts, busiest: &GpuAccount, mean: i64) -> Scenario {
     let mut scenario = Scenario::default();
     for row in &busiest.rows {
@@ -86,13 +86,13 @@ fn evenly(facts: &Facts, busiest: &GpuAccount, mean: i64) -> Scenario {
     scenario
 }
 
-/// The kernel of which the busiest GPU has most beyond the mean.
+/// The kernel with the largest excess over the mean on the busiest GPU.
 fn most_uneven(facts: &Facts, busiest: &GpuAccount, gpus: &[&GpuAccount]) -> Option<StrId> {
     let kernels = &facts.trace().kernels;
     let mut beyond: Map<StrId, i64> = Map::default();
     let count = gpus.len() as i64;
     for gpu in gpus {
-        // Times the number of GPUs, to stay with whole numbers: n·own − sum.
+        // Multiplied by the number of GPUs to stay with integers: n·own − sum.
         let weight = if std::ptr::eq(*gpu, busiest) { count - 1 } else { -1 };
         for row in &gpu.rows {
             if let Some(kernel) = row.row.row_of(Table::Kernels) {

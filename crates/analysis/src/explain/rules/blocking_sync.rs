@@ -36,7 +36,7 @@ fn judge(facts: &Facts) -> Verdict {
             id: RULE.id,
             about: name.to_string(),
             title: format!("the host waits for the GPU in `{name}` ({}); without that the run is {{gain}} shorter", times(sum.calls)),
-            // The host would run ahead: launches that the GPU waits for now would be made in time.
+            // The host would run ahead: launches that the GPU now waits for would come in time.
             claimed: gpu.idle_total(),
             gpu_ns: 0,
             total: gpu.total(),

@@ -1,4 +1,4 @@
-//! Communication without computation beside it, as the overlap analysis finds it.
+//! Communication that no computation overlaps, as found by the overlap analysis.
 
 use crate::explain::facts::Facts;
 use crate::explain::overlaps;

@@ -1,4 +1,4 @@
-//! Copies in line with kernels: nothing runs beside them.
+//! Copies on the stream of the kernels: nothing overlaps them.
 
 use report::Value;
 use trace::{Map, StreamId};
@@ -15,7 +15,7 @@ pub(super) const RULE: Rule = Rule {
     judge,
 };
 
-/// How names of copies tell that host memory is one end.
+/// Parts of copy names that show one end is host memory.
 const WITH_HOST: [&str; 4] = ["HtoD", "DtoH", "HOST_TO_DEVICE", "DEVICE_TO_HOST"];
 
 fn judge(facts: &Facts) -> Verdict {
@@ -52,7 +52,7 @@ fn judge(facts: &Facts) -> Verdict {
             id: RULE.id,
             about: facts.text(sum.name).to_string(),
             title: format!(
-                "{} copies `{}` run on the stream of the kernels, for {} with nothing beside them",
+                "{} copies `{}` run on the kernels' stream, {} of it with nothing in parallel",
                 sum.calls,
                 facts.text(sum.name),
                 duration(sum.gain)

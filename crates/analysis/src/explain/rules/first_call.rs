@@ -1,4 +1,4 @@
-//! First calls that take far longer than all later ones.
+//! First calls that take far longer than all later calls.
 
 use trace::{Map, StrId};
 

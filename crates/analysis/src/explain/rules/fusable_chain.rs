@@ -19,7 +19,7 @@ fn judge(facts: &Facts) -> Verdict {
     judge_fusions(facts, RULE.id)
 }
 
-/// The fusions of the catalogue that are findings of a rule.
+/// The fusions of the catalogue that a rule reports.
 pub(super) fn judge_fusions(facts: &Facts, id: &str) -> Verdict {
     if facts.trace().kernels.is_empty() {
         return Verdict::CannotJudge("no kernel is recorded".into());
@@ -27,7 +27,7 @@ pub(super) fn judge_fusions(facts: &Facts, id: &str) -> Verdict {
     Verdict::Judged(found(facts, id))
 }
 
-/// The fusions that are findings of a rule and worth their share of the run, with an example each.
+/// The fusions that a rule reports and that are worth their share of the run, with an example each.
 fn found(facts: &Facts, id: &str) -> Vec<Finding> {
     let least = facts.limits.fusable_chain.min_pct;
     let of_rule = facts.fusions().opportunities.iter().filter(|one| one.rule == id);
@@ -43,7 +43,7 @@ fn found(facts: &Facts, id: &str) -> Vec<Finding> {
         .collect()
 }
 
-/// One place to look at.
+/// One example to look at.
 fn example(facts: &Facts, instance: &FuseInstance) -> Vec<(String, Value)> {
     let names: Vec<&str> = instance.rows.iter().map(|&row| facts.text(facts.context.name(row))).collect();
     let times = instance.rows.iter().map(|&row| facts.context.time(row));

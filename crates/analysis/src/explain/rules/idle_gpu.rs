@@ -1,4 +1,4 @@
-//! Time without GPU work while the host is in code of its own, and the function that this time belongs to.
+//! Time without GPU work while the host runs other code, and the function that this time belongs to.
 
 use crate::critical_path::Scenario;
 use crate::explain::facts::{Facts, Tally};
@@ -61,11 +61,11 @@ fn judge(facts: &Facts) -> Verdict {
     Verdict::Judged(findings)
 }
 
-/// How much is idle can be told without the host, why cannot.
+/// Without host calls the idle time is known but not its cause.
 fn without_host(facts: &Facts) -> Verdict {
     let idle = facts.gpus.iter().map(|gpu| gpu.idle_total()).max().unwrap_or(0);
     Verdict::CannotJudge(format!(
-        "no launch is recorded: GPUs are idle for up to {}, and nothing tells why",
+        "no launches are recorded: GPUs are idle for up to {}, cause unknown",
         duration(idle)
     ))
 }

@@ -1,4 +1,4 @@
-//! Kernels whose same call now and then takes far longer.
+//! Kernels for which the same call occasionally takes far longer.
 
 use report::Value;
 use trace::{Map, RowRef, StrId};
@@ -52,7 +52,7 @@ fn judge(facts: &Facts) -> Verdict {
     Verdict::Judged(findings.collect())
 }
 
-/// The calls that stick out of a tight middle, with what they take too much. The first call has a rule of its own.
+/// The outliers of a series that is otherwise tight, with their excess time. First calls have their own rule.
 fn outliers(facts: &Facts, series: &Series) -> Vec<((i64, i64), RowRef, i64)> {
     let limits = &facts.limits.kernel_variance;
     let sorted = series.sorted_durations();

@@ -1,4 +1,4 @@
-//! All time in which the GPU waits for the host to launch work.
+//! All the time that GPUs wait for the host to launch work.
 
 use report::Value;
 use trace::Table;
@@ -59,7 +59,7 @@ fn judge(facts: &Facts) -> Verdict {
     Verdict::Judged(draft.finding(facts).into_iter().collect())
 }
 
-/// Graphs where the framework has them.
+/// Advises graphs if the framework has them.
 fn advice(facts: &Facts) -> &'static str {
     let is_torch = facts.trace().sources.iter().any(|source| source.format == "torch");
     match (facts.context.program.framework, is_torch) {

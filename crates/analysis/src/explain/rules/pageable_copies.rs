@@ -11,11 +11,11 @@ use crate::explain::rule::{Draft, Rule, Verdict, evidence};
 pub(super) const RULE: Rule = Rule {
     id: "pageable-copies",
     finds: "copies from or to pageable host memory, which pinned memory would speed up",
-    needs: "copies whose name tells the kind of host memory (torch traces)",
+    needs: "copies whose name shows the kind of host memory (torch traces)",
     judge,
 };
 
-/// How names of copies tell the kind of memory.
+/// Parts of copy names that show the kind of memory.
 const KINDS: [&str; 4] = ["Pageable", "Pinned", "Host ->", "-> Host"];
 
 fn judge(facts: &Facts) -> Verdict {
@@ -33,7 +33,7 @@ fn judge(facts: &Facts) -> Verdict {
                 tally.add(number, copy.name, (copy.start, copy.end), gain);
                 let scenario = of_name.entry(copy.name).or_default();
                 scenario.work_takes(copy.row, copy.duration() - gain);
-                // The call that stages pageable memory is as long as its copy.
+                // The call that stages pageable memory takes as long as its copy.
                 facts.skip_launch(scenario, copy.row);
             }
         }
@@ -41,7 +41,7 @@ fn judge(facts: &Facts) -> Verdict {
     if !told {
         return Verdict::CannotJudge(match copies {
             0 => "no copy is recorded".into(),
-            _ => "the names of copies do not tell the kind of host memory".into(),
+            _ => "copy names do not show the kind of host memory".into(),
         });
     }
     let findings = tally.by_name().into_iter().filter_map(|sum| {

@@ -19,7 +19,7 @@ pub(super) const RULE: Rule = Rule {
 /// Two streams, and how often each waits for the other.
 #[derive(Default)]
 struct Pair {
-    /// Waits of the second for the first, and the other way round.
+    /// How often the second waits for the first, and the first for the second.
     waits: [usize; 2],
     rows: Vec<RowRef>,
 }
@@ -37,7 +37,7 @@ fn judge(facts: &Facts) -> Verdict {
         return Verdict::CannotJudge("no wait for an event is recorded".into());
     }
     let limits = &facts.limits.serialised_streams;
-    // Communication has a rule of its own.
+    // Communication has its own rule.
     let computes = |row: &RowRef| facts.context.category(*row) != Category::Communication;
     let stream = |row: RowRef| {
         row.row_of(Table::Kernels).filter(|_| computes(&row)).map(|kernel| kernels.stream[kernel])
@@ -90,7 +90,7 @@ fn judge(facts: &Facts) -> Verdict {
     Verdict::Judged(findings.collect())
 }
 
-/// How long kernels of both streams run at the same time, and how long those of the less busy one run.
+/// How long kernels of both streams overlap, and how long the less busy stream runs.
 fn overlap(facts: &Facts, one: StreamId, two: StreamId) -> (i64, i64) {
     let kernels = &facts.trace().kernels;
     let of = |stream: StreamId| {
@@ -113,8 +113,8 @@ fn overlap(facts: &Facts, one: StreamId, two: StreamId) -> (i64, i64) {
     (together, total(&one).min(total(&two)))
 }
 
-/// What saves more: two streams that do not wait, or one stream that needs no events and no switching. The second is it where the
-/// host is so slow that the two would take turns anyway.
+/// The better of two changes: two streams that do not wait, or one stream without events and switching. One
+/// stream is better if the host is so slow that the two would take turns anyway.
 fn better(facts: &Facts, pair: &Pair) -> (Scenario, &'static str) {
     let events = skipping(facts, |row| {
         let call = facts.context.calls.of_region(facts.trace(), row);
@@ -130,7 +130,7 @@ fn better(facts: &Facts, pair: &Pair) -> (Scenario, &'static str) {
     }
 }
 
-/// A run in which the host does not spend the time of these regions.
+/// A scenario in which the host skips these regions.
 fn skipping(facts: &Facts, wanted: impl Fn(usize) -> bool) -> Scenario {
     let regions = &facts.trace().regions;
     let mut scenario = Scenario::default();
@@ -141,7 +141,7 @@ fn skipping(facts: &Facts, wanted: impl Fn(usize) -> bool) -> Scenario {
     scenario
 }
 
-/// Whether a region is a function that only handles events, or else one that handles events or changes the stream.
+/// Whether a region is a function that handles events or, unless `events_only`, changes the stream.
 fn switches(facts: &Facts, row: usize, events_only: bool) -> bool {
     const EVENTS: [&str; 3] = ["wait_stream", "wait_event", "record_event"];
     let name = facts.text(facts.trace().regions.name[row]);

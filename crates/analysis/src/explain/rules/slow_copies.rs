@@ -21,7 +21,7 @@ fn judge(facts: &Facts) -> Verdict {
     for (number, gpu) in facts.gpus.iter().enumerate() {
         for copy in facts.copies(gpu) {
             all += 1;
-            // Pageable memory is a matter of its own.
+            // Pageable memory has its own rule.
             let pageable = facts.text(copy.name).contains("Pageable");
             let large = copy.bytes.is_some_and(|bytes| bytes >= limits.smallest_bytes);
             if let (true, false, Some(gbps)) = (large, pageable, copy.gbps()) {

@@ -1,4 +1,4 @@
-//! One kernel that is not the main work and yet has much of the time.
+//! A single kernel that is not main work but takes much of the time.
 
 use report::Value;
 use trace::{Map, StrId, Table};
@@ -52,7 +52,7 @@ fn judge(facts: &Facts) -> Verdict {
     if !judged {
         return Verdict::CannotJudge("fewer than two kernels are recorded".into());
     }
-    // Each name once, of the GPU where it costs most.
+    // Report each name once, for the GPU where it costs most.
     sums.sort_by_key(|sum| (sum.name, -sum.gain, sum.gpu));
     sums.dedup_by_key(|sum| sum.name);
     let findings = sums.iter().filter_map(|sum| {
@@ -84,7 +84,7 @@ fn judge(facts: &Facts) -> Verdict {
     Verdict::Judged(findings.collect())
 }
 
-/// The run as if the kernel took no time.
+/// The run with zero time for the kernel.
 fn without(facts: &Facts, name: StrId) -> Scenario {
     let mut scenario = Scenario::default();
     let kernels = &facts.trace().kernels;

@@ -1,4 +1,4 @@
-//! Many copies of a few bytes where one would do.
+//! Many copies of a few bytes each where one would do.
 
 use report::Value;
 use trace::{Map, RowRef, StrId, Table};
@@ -20,7 +20,7 @@ fn judge(facts: &Facts) -> Verdict {
     let (mut tally, mut sized, mut copies, mut exposed) = (Tally::default(), 0, 0, 0);
     let mut of_name: Map<StrId, Scenario> = Map::default();
     for (number, gpu) in facts.gpus.iter().enumerate() {
-        // Calling and waiting for each copy is part of its price, other host code is not.
+        // The call and the wait of each copy are part of its cost, other host code is not.
         let of_copy = |piece: &&Piece| {
             matches!(piece.cause, Cause::Launching | Cause::BlockingCall | Cause::StartingQueuedWork)
                 && piece.next.row_of(Table::MemoryCopies).is_some()

@@ -1,8 +1,8 @@
-//! A rank that the others wait for in collectives.
+//! A rank that all others wait for in collectives.
 //!
 //! Clocks of ranks differ, durations do not: the rank with the shortest collective arrived last, and the
-//! others are in it longer by the time they waited. A wait beside computation of the same GPU costs nothing, and a rank
-//! that is last a little more often than the others is so by chance.
+//! others' collectives are longer by their wait. A wait that overlaps computation on the same GPU costs
+//! nothing, and a rank that is last only slightly more often than the others is last by chance.
 
 use report::Value;
 use trace::{Map, StrId, Table};
@@ -16,7 +16,7 @@ use stats::percent;
 
 pub(super) const RULE: Rule = Rule {
     id: "straggler",
-    finds: "a rank that comes last to most collectives, more often than by chance, so that all others wait for it with nothing else to do",
+    finds: "a rank that arrives last at most collectives, more often than by chance, while the others wait idle",
     needs: "several ranks with the same collectives in the same order",
     judge,
 };
@@ -126,7 +126,7 @@ fn collectives(facts: &Facts, gpu: &GpuAccount) -> Vec<Collective> {
         .collect()
 }
 
-/// When a GPU computes, in order and without overlaps.
+/// When a GPU computes, sorted and without overlaps.
 fn computation(gpu: &GpuAccount) -> Vec<(i64, i64)> {
     let rows = gpu.rows.iter().filter(|row| row.work.bucket == Bucket::Compute);
     let mut times: Vec<(i64, i64)> = rows.map(|row| (row.work.start, row.work.end)).collect();
@@ -141,14 +141,14 @@ fn computation(gpu: &GpuAccount) -> Vec<(i64, i64)> {
     merged
 }
 
-/// The part of a time that none of these covers.
+/// The part of a time range that no cover overlaps.
 fn uncovered(covers: &[(i64, i64)], from: i64, to: i64) -> i64 {
     let first = covers.partition_point(|cover| cover.1 <= from);
     let inside = covers[first..].iter().take_while(|cover| cover.0 < to);
     to - from - inside.map(|cover| cover.1.min(to) - cover.0.max(from)).sum::<i64>()
 }
 
-/// The kernel that takes most time beyond the mean of the ranks.
+/// The kernel with the largest excess over the mean of the ranks.
 fn slowest_kernel(facts: &Facts, gpu: &GpuAccount, ranks: &[&GpuAccount]) -> Option<StrId> {
     let kernels = &facts.trace().kernels;
     let mut beyond: Map<StrId, i64> = Map::default();

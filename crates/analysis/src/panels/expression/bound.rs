@@ -1,4 +1,4 @@
-//! A formula bound to a run: names replaced by columns and numbers, what is constant computed.
+//! A formula bound to a run: names are replaced by columns and numbers, constants are folded.
 
 use std::borrow::Cow;
 
@@ -11,26 +11,26 @@ pub enum Absent {
     Counter {
         /// Its name.
         name: String,
-        /// The level pass it was wanted from.
+        /// The level pass that it should come from.
         pass: Option<String>,
     },
     /// A fact about the GPU that is missing or 0.
     Fact {
         /// Its name in `sysinfo.csv`.
         name: String,
-        /// What it is instead.
+        /// Its actual state.
         why: &'static str,
     },
-    /// The architecture has no such quantity.
+    /// The architecture does not define this quantity.
     Undefined,
-    /// A value that should be whole is not.
+    /// A value that should be an integer is not.
     NotWhole {
         /// The counter.
         name: String,
     },
-    /// `[CH]` in a formula of no channel.
+    /// `[CH]` in a formula without a channel.
     NoChannel,
-    /// A word in quotes where numbers are computed.
+    /// A quoted word where a number is needed.
     Word {
         /// The word.
         text: String,
@@ -48,14 +48,14 @@ impl std::fmt::Display for Absent {
             Absent::Undefined => write!(f, "not defined on this architecture"),
             Absent::NotWhole { name } => write!(f, "{name} holds values that are not whole"),
             Absent::Word { text } => write!(f, "`{text}` is not a number"),
-            Absent::NoChannel => write!(f, "the formula names a channel where there is none"),
+            Absent::NoChannel => write!(f, "the formula uses `[CH]`, but the table has no channels"),
         }
     }
 }
 
-/// What stands behind a name.
+/// The value behind a name.
 pub enum Source<'d> {
-    /// The same for all dispatches.
+    /// One value for all dispatches.
     Scalar(f64),
     /// One value per dispatch.
     Column(Cow<'d, [f64]>),
@@ -63,30 +63,30 @@ pub enum Source<'d> {
     Formula(&'d Expression),
 }
 
-/// Where names are looked up.
+/// Looks up names.
 pub trait Inputs<'d> {
-    /// What is behind a name, of a channel where given.
+    /// The value behind a name, for one channel if given.
     fn find(&self, name: &str, channel: Option<u32>) -> Result<Source<'d>, Absent>;
-    /// L2 channels of the GPU.
+    /// Number of L2 channels of the GPU.
     fn channels(&self) -> u32;
-    /// Dispatches.
+    /// Number of dispatches.
     fn rows(&self) -> usize;
 }
 
 /// A formula ready to be evaluated.
 #[derive(Clone, Debug)]
 pub enum Bound<'d> {
-    /// The same for all dispatches; NaN is missing.
+    /// One value for all dispatches; NaN means missing.
     Scalar(f64),
     /// One value per dispatch.
     Column(Cow<'d, [f64]>),
     /// `-a`
     Negative(Box<Bound<'d>>),
-    /// `a + b` and its like.
+    /// `a + b` and other binary operators.
     Binary(Operator, Box<Bound<'d>>, Box<Bound<'d>>),
     /// `c ? a : b`
     Choice(Box<[Bound<'d>; 3]>),
-    /// The larger one.
+    /// The larger of two values.
     Larger(Box<[Bound<'d>; 2]>),
     /// A function of one or more values.
     Call(Function, Vec<Bound<'d>>),
@@ -95,7 +95,7 @@ pub enum Bound<'d> {
 }
 
 impl<'d> Bound<'d> {
-    /// Binds a formula, for one channel where it is a row of a table by channel.
+    /// Binds a formula, for one channel if the table has a row per channel.
     pub fn of(
         expression: &Expression,
         inputs: &dyn Inputs<'d>,
@@ -177,7 +177,7 @@ impl<'d> Bound<'d> {
         })
     }
 
-    /// Two values with an operator between, computed at once where both are the same for all dispatches.
+    /// A binary operation, folded if both operands are constant over dispatches.
     fn binary(operator: Operator, a: Self, b: Self) -> Self {
         match (a, b) {
             (Bound::Scalar(a), Bound::Scalar(b)) => Bound::Scalar(operator.apply(a, b)),
@@ -185,7 +185,7 @@ impl<'d> Bound<'d> {
         }
     }
 
-    /// 1 where it is 0, else 0.
+    /// 1 if it is 0, otherwise 0.
     fn equals_zero(self) -> Self {
         Self::binary(Operator::Equal, self, Bound::Scalar(0.0))
     }
@@ -199,7 +199,7 @@ impl<'d> Bound<'d> {
     }
 }
 
-/// The larger of two; missing when one is.
+/// The larger of two; missing if either is.
 #[inline(always)]
 pub(super) fn larger(a: f64, b: f64) -> f64 {
     if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) }

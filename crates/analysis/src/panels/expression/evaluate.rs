@@ -1,12 +1,12 @@
-//! Column-wise evaluation, a block of dispatches at a time so that intermediate results stay in the cache.
+//! Column-wise evaluation in blocks of dispatches, so that intermediate results stay in the cache.
 
 use super::Operator;
 use super::bound::{Bound, larger};
 
-/// Dispatches that are looked at together.
+/// Dispatches per block.
 pub(super) const BLOCK: usize = 1024;
 
-/// Buffers for intermediate results, used again and again.
+/// Reusable buffers for intermediate results.
 #[derive(Default)]
 pub(super) struct Buffers(Vec<Vec<f64>>);
 
@@ -23,7 +23,7 @@ impl Buffers {
 }
 
 impl Bound<'_> {
-    /// One value per dispatch; NaN is missing.
+    /// One value per dispatch; NaN means missing.
     pub fn evaluate(&self, rows: usize) -> Vec<f64> {
         let mut values = vec![0.0; rows];
         let mut buffers = Buffers::default();
@@ -116,7 +116,7 @@ impl Bound<'_> {
     }
 }
 
-/// The right operand: a number, or values that need not be copied.
+/// The right operand: a number, or values that are borrowed.
 enum Right<'v> {
     Scalar(f64),
     Slice(&'v [f64]),
@@ -135,7 +135,7 @@ fn with(bound: &Bound<'_>, first: usize, rows: usize, buffers: &mut Buffers, wor
     }
 }
 
-/// `out[i] = out[i] operator right[i]`, one loop per operator so that each can use vectors.
+/// `out[i] = out[i] operator right[i]`, with one loop per operator so that each can be vectorised.
 fn each(out: &mut [f64], right: impl Iterator<Item = f64>, operator: Operator) {
     macro_rules! with_each {
         ($($name:ident),*) => {

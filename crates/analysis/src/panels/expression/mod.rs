@@ -1,4 +1,4 @@
-//! Metric formulas bound to the columns of a run: what a quantity is for each dispatch. The language is that of `expr`.
+//! Metric formulas bound to the columns of a run: one value per dispatch. The language is that of `expr`.
 //!
 //! ```text
 //! (SQ_INSTS_LDS != 0) ? SQ_ACCUM_PREV_HIRES / SQ_INSTS_LDS : none

@@ -1,4 +1,4 @@
-//! Formulas against hand-made columns, and column-wise against row-wise evaluation.
+//! Formulas on hand-made columns, and column-wise versus row-wise evaluation.
 
 use std::borrow::Cow;
 
@@ -96,9 +96,9 @@ fn totals_are_ratios_of_sums() {
     assert_eq!(total("A"), Some(9.0 / 4.0));
     assert_eq!(total("100 * A / B"), Some(100.0 * 9.0 / 5.0));
     assert_eq!(total("100 - 100 * A / B"), Some(100.0 - 100.0 * 9.0 / 5.0));
-    // The guard takes the dispatches without B out of both sums.
+    // The guard removes the dispatches without B from both sums.
     assert_eq!(total("(B != 0) ? A / B : none"), Some(7.0 / 5.0));
-    // A dispatch without C has no part, on neither side.
+    // A dispatch without C counts on neither side.
     assert_eq!(total("A / C"), Some(3.0 / 6.5));
     assert_eq!(total("A / C / 2"), Some(3.0 / 6.5 / 2.0));
     assert_eq!(total("(B != B) ? A : none"), None);
@@ -131,7 +131,7 @@ fn what_cannot_be_read_is_named() {
     assert!(parse(&"-".repeat(100_000)).is_err());
 }
 
-/// Any formula over A, B and C.
+/// A random formula over A, B and C.
 fn formula() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("A".to_string()),
@@ -153,7 +153,7 @@ fn formula() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Blocks of dispatches give what each dispatch by itself gives, across block borders too.
+    /// Evaluation in blocks gives the same as one dispatch at a time, across block borders too.
     #[test]
     fn columns_equal_rows(text in formula(), seed in 0u64..1000) {
         let rows = 2500;
@@ -170,7 +170,7 @@ proptest! {
         prop_assert!(same(&together, &one_by_one), "{}", text);
     }
 
-    /// Whatever is typed, parsing ends with a formula or an error.
+    /// For any input, parsing ends with a formula or an error.
     #[test]
     fn parsing_never_panics(text in ".{0,80}") {
         let _ = parse(&text);

@@ -1,14 +1,13 @@
-//! The ratio of sums: what a formula is for all dispatches together.
+//! The ratio of sums: the value of a formula for all dispatches together.
 //!
-//! A mean of ratios gives a dispatch of a microsecond the weight of one of a second. Here every division is made
-//! once, with means over the dispatches above and below it: Σa / Σb. Where a formula divides nothing, the
-//! result is the plain mean.
+//! A mean of ratios gives a dispatch of a microsecond the same weight as one of a second. Here every division
+//! is done once, on means over all dispatches: Σa / Σb. Without a division, the result is the plain mean.
 
 use super::Operator;
 use super::bound::Bound;
 use super::evaluate::{BLOCK, Buffers};
 
-/// A formula taken apart at its divisions; leaves are means.
+/// A formula split at its divisions; leaves are means.
 enum Plan {
     Scalar(f64),
     Mean(usize),
@@ -16,16 +15,16 @@ enum Plan {
     Binary(Operator, Box<Plan>, Box<Plan>),
 }
 
-/// The pieces that are evaluated for every dispatch.
+/// The parts that are evaluated for every dispatch.
 #[derive(Default)]
 struct Pieces<'b, 'd> {
     means: Vec<&'b Bound<'d>>,
-    /// Dispatches for which one of these does not hold have no part in it.
+    /// A dispatch is left out if one of these conditions does not hold for it.
     guards: Vec<&'b Bound<'d>>,
 }
 
 impl<'d> Bound<'d> {
-    /// The value for all dispatches together, over those that have all of it; missing when none has.
+    /// The value for all dispatches together, over those with complete data; `None` if there are none.
     pub fn total(&self, rows: usize) -> Option<f64> {
         let mut pieces = Pieces::default();
         let plan = pieces.plan(self);
@@ -41,7 +40,7 @@ impl<'d> Bound<'d> {
             for guard in &pieces.guards {
                 let mut holds = buffers.take(length);
                 guard.fill(first, &mut holds, &mut buffers);
-                // A missing condition is missing data: the mean below sees it too.
+                // A missing condition is missing data, which the check below also catches.
                 valid.iter_mut().zip(&holds).for_each(|(valid, holds)| *valid &= *holds != 0.0);
                 buffers.give(holds);
             }
@@ -63,7 +62,7 @@ impl<'d> Bound<'d> {
         (counted > 0).then(|| plan.result(&sums, counted as f64)).filter(|value| !value.is_nan())
     }
 
-    /// Whether it divides by something that differs between dispatches.
+    /// Whether it divides by a value that differs between dispatches.
     fn divides(&self) -> bool {
         match self {
             Bound::Scalar(_) | Bound::Column(_) => false,

@@ -1,6 +1,6 @@
-//! A page of letters to draw on.
+//! A page of characters to draw on.
 
-/// Letters by line and column.
+/// Characters by line and column.
 pub(super) struct Canvas {
     lines: Vec<Vec<char>>,
 }
@@ -10,7 +10,7 @@ impl Canvas {
         Self { lines: vec![vec![' '; width]; height] }
     }
 
-    /// Writes from a place to the right; what does not fit is cut.
+    /// Writes text to the right of a position; anything that does not fit is cut.
     pub fn write(&mut self, x: usize, y: usize, text: &str) {
         let Some(line) = self.lines.get_mut(y) else { return };
         for (cell, letter) in line.iter_mut().skip(x).zip(text.chars()) {
@@ -18,12 +18,12 @@ impl Canvas {
         }
     }
 
-    /// Writes so that the text ends before a column.
+    /// Writes text that ends before a column.
     pub fn write_before(&mut self, x: usize, y: usize, text: &str) {
         self.write(x.saturating_sub(text.chars().count()), y, text);
     }
 
-    /// A frame with a heading in its upper edge.
+    /// A frame with a title in its top edge.
     pub fn frame(&mut self, x: usize, y: usize, width: usize, height: usize, title: &str) {
         let inner = "─".repeat(width - 2);
         self.write(x, y, &format!("┌{inner}┐"));
@@ -35,7 +35,7 @@ impl Canvas {
         self.write(x, y + height - 1, &format!("└{inner}┘"));
     }
 
-    /// A label, its number and an arrow, filling the columns from `x` to `end`.
+    /// A label, its number and an arrow that fills the columns from `x` to `end`.
     pub fn arrow(&mut self, x: usize, end: usize, y: usize, label: &str, number: &str, head: Head) {
         let text = format!(" {label} {number} ");
         let room = end - x;
@@ -49,7 +49,7 @@ impl Canvas {
         }
     }
 
-    /// The page, without blanks at the ends of lines.
+    /// The page without trailing blanks.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for line in &self.lines {

@@ -1,4 +1,4 @@
-//! The memory chart for a page: boxes from left to right, every arrow with its numbers.
+//! The memory chart for a report page: boxes from left to right, every arrow with its numbers.
 
 use report::chart::{Anchor, Chart, Drawing, Ink, Mark, Shape};
 
@@ -11,7 +11,7 @@ const HEIGHT: f64 = 520.0;
 const LETTERS: f64 = 12.0;
 const LINE: f64 = 17.0;
 
-/// Draws the chart; requests are counted by the normal unit.
+/// Draws the chart; requests are normalised by `unit`.
 pub fn chart(values: &TableValues, unit: NormalUnit) -> Chart {
     let mut picture = Picture { figures: Figures(values), shapes: Vec::new() };
     picture.draw();
@@ -27,7 +27,7 @@ struct Picture<'v> {
     shapes: Vec<Shape>,
 }
 
-/// A box's place.
+/// Position and size of a box.
 #[derive(Clone, Copy)]
 struct Rect {
     x: f64,
@@ -104,7 +104,7 @@ impl Picture<'_> {
             tip: self.missing(part),
         });
         self.words(x + width / 2.0, y + 18.0, part.title, 13.0, Anchor::Middle, true, Ink::Text);
-        // Figures that arrows leave from stand as far apart as the arrows.
+        // Figures with arrows are as far apart as the arrows.
         let step = if part.title == DISPATCH.title { 38.0 } else { LINE };
         for (at, (label, metric, unit)) in part.figures.iter().enumerate() {
             let line = y + 46.0 + at as f64 * step - if step == LINE { 8.0 } else { 0.0 };
@@ -115,7 +115,7 @@ impl Picture<'_> {
         }
     }
 
-    /// The reasons for a part's empty numbers, for who points at it.
+    /// Why numbers of a part are missing, for its tooltip.
     fn missing(&self, part: &ChartBlock) -> String {
         let reasons = part
             .figures
@@ -133,7 +133,7 @@ impl Picture<'_> {
         }
     }
 
-    /// The same with label and number on two lines, where there is little room.
+    /// Like [`Self::wires`], with label and number on two lines for tight spots.
     fn wires_short(&mut self, wire: &Wire, from: f64, to: f64, y: f64) {
         for (at, (label, metric, _)) in wire.figures.iter().enumerate() {
             let y = y + at as f64 * 46.0;

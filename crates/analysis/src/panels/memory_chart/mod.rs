@@ -1,4 +1,4 @@
-//! The memory chart: what flows between the parts of the GPU, drawn for a page and for a terminal.
+//! The memory chart: the traffic between the parts of the GPU, drawn for a page and for a terminal.
 
 mod canvas;
 mod drawing;

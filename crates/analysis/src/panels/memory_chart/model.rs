@@ -1,8 +1,8 @@
-//! Parts and wires of the chart, each number by its metric's name.
+//! Parts and wires of the chart; each number is named by its metric.
 
 use super::super::values::TableValues;
 
-/// A number in a part or on a wire: its label, the metric, and its unit.
+/// A number in a part or on a wire: its label, its metric and its unit.
 pub(super) type Figure = (&'static str, &'static str, &'static str);
 
 /// A part of the GPU.
@@ -11,7 +11,7 @@ pub(super) struct ChartBlock {
     pub figures: &'static [Figure],
 }
 
-/// What flows from one part to another.
+/// The traffic from one part to another.
 pub(super) struct Wire {
     pub figures: &'static [Figure],
 }
@@ -106,7 +106,7 @@ pub(super) const FABRIC_HBM: Wire = Wire { figures: &[("rd", "HBM Rd", ""), ("wr
 pub(super) struct Figures<'v>(pub &'v TableValues);
 
 impl Figures<'_> {
-    /// A number as text; `N/A` where there is none.
+    /// A number as text; `N/A` if there is none.
     pub fn show(&self, metric: &str) -> String {
         self.number(metric).map_or_else(|| "N/A".to_string(), short)
     }
@@ -120,7 +120,7 @@ impl Figures<'_> {
         }
     }
 
-    /// Why there is no number.
+    /// Why a number is missing.
     pub fn why(&self, metric: &str) -> Option<&str> {
         let row = self.0.rows.iter().find(|row| row.metric == metric)?;
         row.cells.first()?.as_ref().err().map(String::as_str)
@@ -132,7 +132,7 @@ impl Figures<'_> {
     }
 }
 
-/// A number in at most seven letters.
+/// A number in at most seven characters.
 fn short(value: f64) -> String {
     let size = value.abs();
     match size {

@@ -1,4 +1,4 @@
-//! The memory chart for a terminal of 80 columns.
+//! The memory chart for an 80-column terminal.
 
 use super::super::options::NormalUnit;
 use super::super::values::TableValues;
@@ -12,7 +12,7 @@ const CACHE_WIDTH: usize = 24;
 const L2_AT: usize = 57;
 const L2_WIDTH: usize = WIDTH - L2_AT;
 
-/// Draws the chart; requests are counted by the normal unit.
+/// Draws the chart; requests are normalised by `unit`.
 pub fn text(values: &TableValues, unit: NormalUnit) -> String {
     let figures = Figures(values);
     let mut canvas = Canvas::new(WIDTH, 38);
@@ -38,7 +38,7 @@ pub fn text(values: &TableValues, unit: NormalUnit) -> String {
     for (to_l2, at) in wires_in {
         wire(&mut canvas, &figures, to_l2, CACHES + CACHE_WIDTH, L2_AT, at, Head::Right);
     }
-    // L2 stands above the fabric, the fabric beside the memory.
+    // L2 is above the fabric, the fabric next to the memory.
     for (place, (label, metric, _)) in L2_FABRIC.figures.iter().enumerate() {
         canvas.write(L2_AT + 2, y + place, &format!("│ {label} {}", figures.show(metric)));
     }
@@ -76,7 +76,7 @@ fn lines(canvas: &mut Canvas, figures: &Figures<'_>, of: &[Figure], from: usize,
     }
 }
 
-/// Two figures on a line.
+/// Figures in pairs, two per line.
 fn pairs(canvas: &mut Canvas, figures: &Figures<'_>, of: &[Figure], from: usize, to: usize, y: usize) {
     let middle = (from + to) / 2;
     for (place, pair) in of.chunks(2).enumerate() {

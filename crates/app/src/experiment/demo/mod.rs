@@ -1,7 +1,7 @@
-//! Fills a store with simulated experiments, for those who want to see the dashboard before they have runs of their own.
+//! Fills a store with simulated experiments, to show the dashboard before you have runs of your own.
 //!
-//! All of it goes through what real runs go through: traces are analysed, searches are searched. Only the machines are
-//! made up, and every experiment says so.
+//! Everything goes through the same steps as real runs: traces are analysed, searches run. Only the machines
+//! are made up, and every experiment says so.
 
 mod tuning;
 
@@ -30,9 +30,9 @@ struct History {
     trials: usize,
     latency_ms: f64,
     noise: f64,
-    /// From which trial on it is slower, and by which share.
+    /// The trial from which on it is slower, and by which share.
     step: Option<(usize, f64)>,
-    /// Why somebody accepted that.
+    /// Why it was accepted.
     accepted: Option<&'static str>,
     /// The trace behind its last two trials.
     scenario: Option<&'static str>,
@@ -103,7 +103,7 @@ const HISTORIES: [History; 4] = [
     },
 ];
 
-/// Fills a store with simulated experiments; their traces are kept in `folder`. What is there already stays.
+/// Fills a store with simulated experiments; their traces are kept in `folder`. Existing ones stay.
 pub fn fill_demo(place: &StoreLocation, folder: &Path, observer: &dyn Observer) -> Result<Report, Failure> {
     let mut store = place.open()?;
     for history in &HISTORIES {
@@ -118,7 +118,7 @@ pub fn fill_demo(place: &StoreLocation, folder: &Path, observer: &dyn Observer) 
     Ok(report(vec![present::experiments(&store.experiments(false)?)], vec![note]))
 }
 
-/// Makes an experiment unless it is there; says whether it is new.
+/// Creates an experiment unless it exists; returns whether it is new.
 fn make(store: &mut Store, name: &str, description: &str, tags: &[&str]) -> Result<bool, Failure> {
     if store.has_experiment(name)? {
         return Ok(false);
@@ -145,7 +145,7 @@ fn fill(store: &mut Store, history: &History, folder: &Path, observer: &dyn Obse
             ],
             ..Attachment::default()
         };
-        // The two trials that a reader compares first have all that a profile has.
+        // The two trials that a reader compares first have everything a profile has.
         if let Some(scenario) = history.scenario.filter(|_| trial + 2 >= history.trials) {
             if observer.cancelled() {
                 return Err(Failure::cancelled());
@@ -214,7 +214,7 @@ fn simulate(name: &str, machine: Option<Machine>, seed: u64, folder: &Path) -> R
     run.map(|file| file.path.clone()).ok_or_else(|| Failure::input("the simulator wrote no trace"))
 }
 
-/// The trace, what analyses say of it, and the facts of the run.
+/// The trace, what analyses say about it, and the facts of the run.
 fn profile(
     history: &History,
     trial: &str,

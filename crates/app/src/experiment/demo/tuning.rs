@@ -22,7 +22,7 @@ const SPACE: &str = r#"{"params": {"BLOCK_M": [16, 32, 64, 128, 256], "BLOCK_N":
 /// Spread of a run.
 const NOISE: f64 = 0.02;
 
-/// Searches with growing budgets, as somebody does who is not content with the first.
+/// Searches with growing budgets, like a user who is not content with the first result.
 pub fn fill(store: &mut Store, observer: &dyn Observer) -> Result<(), Failure> {
     if !make(store, NAME, "tiles of a matrix product (simulated)", &["tuning"])? {
         return Ok(());

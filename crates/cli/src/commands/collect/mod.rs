@@ -177,7 +177,7 @@ impl CollectArgs {
         let answer = app::collect(&self.request(), &watched);
         drop(watched);
         let mut answer = answer?;
-        // A run that failed is no trial to compare with others.
+        // A failed run is not a trial to compare with others.
         if answer.failure.is_none() {
             attach(target.as_ref(), &mut answer.report, &[], output)?;
         }

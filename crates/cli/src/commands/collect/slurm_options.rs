@@ -65,7 +65,7 @@ pub struct SlurmArgs {
 }
 
 impl SlurmArgs {
-    /// The same as a job has them.
+    /// These options for a job.
     pub fn options(&self) -> SlurmOptions {
         SlurmOptions {
             nodes: self.nodes,

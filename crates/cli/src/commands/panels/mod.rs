@@ -128,7 +128,7 @@ impl PanelsArgs {
             return output.show(panel_metrics(wanted, &Input { paths, filters }, &options, output)?);
         }
         let runs = read_panels(&self.inputs()?, self.aggregate.request(), output)?;
-        // A block was asked for as a whole, so all its rows are shown. A chart stands between tables and notes.
+        // The user asked for a whole block, so all its rows are shown. Charts go between tables and notes.
         let output = &OutputArgs { limit: output.limit.or(Some(0)), ..output.clone() };
         if self.tui {
             check_choice(&runs[0], &options)?;
@@ -169,7 +169,7 @@ impl PanelsArgs {
         })
     }
 
-    /// One input for what is named first, and one for each further run.
+    /// One input for the first run, and one for each further run.
     fn inputs(&self) -> Result<Vec<Input>, Failure> {
         let filters = self.input.selection.filters()?;
         let given = self.input.files.given();
@@ -185,7 +185,7 @@ impl PanelsArgs {
     }
 }
 
-/// `max_sclk=2100`, or with the vendor's colon.
+/// `max_sclk=2100`, or with a colon as in the vendor's tool.
 fn fact(text: &str) -> Result<(String, f64), String> {
     let (key, value) = text.split_once(['=', ':']).ok_or("expected a fact and its number: max_sclk=2100")?;
     let number = value.trim().parse().map_err(|_| format!("`{value}` is not a number"))?;

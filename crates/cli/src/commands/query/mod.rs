@@ -65,7 +65,7 @@ impl QueryArgs {
         }
     }
 
-    /// The statements of the command line, a file or a pipe; none: ask for them at a prompt.
+    /// The statements from the command line, a file or a pipe; `None`: ask for them at a prompt.
     fn statements(&self, inputs: &[PathBuf]) -> Result<Option<String>, Failure> {
         if let (Some(sql), None) = (&self.sql, &self.file) {
             return Ok(Some(sql.clone()));
@@ -93,7 +93,7 @@ impl QueryArgs {
     }
 }
 
-/// Runs a statement on a lake; CSV is written while its rows come.
+/// Runs a statement on a lake; CSV is written while its rows arrive.
 fn show_lake(lake: &LakeSource, sql: &str, output: &OutputArgs) -> Result<(), Failure> {
     if output.format() != Format::Csv || output.sort.is_some() {
         let limit = if output.sort.is_some() { 0 } else { output.row_limit() };
@@ -108,7 +108,7 @@ fn show_lake(lake: &LakeSource, sql: &str, output: &OutputArgs) -> Result<(), Fa
     printed
 }
 
-/// Runs statements and shows the result of the last; CSV is written while its rows come.
+/// Runs statements and shows the result of the last one; CSV is written while its rows arrive.
 fn show(session: &Session, paths: &[PathBuf], sql: &str, output: &OutputArgs) -> Result<(), Failure> {
     if output.format() != Format::Csv || output.sort.is_some() {
         let limit = if output.sort.is_some() { 0 } else { output.row_limit() };

@@ -1,4 +1,4 @@
-//! The interactive prompt: SQL until `;`, a few commands with a dot, names completed by Tab.
+//! The interactive prompt: SQL until `;`, a few dot commands, Tab completion of names.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ const HELP: &str = "SQL ends with `;`. Commands:
   .quit            leave (also Ctrl-D)
 ";
 
-/// Asks for statements until the user leaves.
+/// Asks for statements until the user quits.
 pub fn run(session: &Session, paths: &[PathBuf], output: &OutputArgs) -> Result<(), Failure> {
     let broken = |error: ReadlineError| Failure::input(format!("the prompt failed: {error}"));
     let mut editor: Editor<Names, FileHistory> = Editor::new().map_err(broken)?;

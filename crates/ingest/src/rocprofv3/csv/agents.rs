@@ -1,4 +1,4 @@
-//! Devices: `agent_info` rows, and the labels by which other rows name them.
+//! Devices: `agent_info` rows, and the labels that other rows use for them.
 
 use trace::{Agent, AgentId, AgentKind, Map, ProcessId, Trace};
 
@@ -10,7 +10,7 @@ use crate::rocprofv3::number::whole;
 #[derive(Default)]
 pub(super) struct Agents {
     known: Map<(ProcessId, Label), AgentId>,
-    /// How many of each kind a process has.
+    /// How many devices of each kind a process has.
     counts: Map<(ProcessId, AgentKind), i64>,
 }
 
@@ -40,7 +40,7 @@ impl Label {
 }
 
 impl Agents {
-    /// The agent that a label names; one that no `agent_info` describes is made from the label.
+    /// The agent with a label; without an `agent_info` row it is created from the label.
     pub fn named(&mut self, trace: &mut Trace, process: ProcessId, text: &[u8], kind: AgentKind) -> AgentId {
         let Some(label) = Label::of(text) else { return AgentId::NONE };
         *self.known.entry((process, label)).or_insert_with(|| {
@@ -54,7 +54,7 @@ impl Agents {
         })
     }
 
-    /// Takes the rows of an `agent_info` file.
+    /// Reads the rows of an `agent_info` file.
     pub fn describe(
         &mut self,
         trace: &mut Trace,

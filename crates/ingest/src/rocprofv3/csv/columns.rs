@@ -6,12 +6,12 @@ use crate::rocprofv3::number::whole;
 
 /// The columns of a file.
 pub(super) struct Columns {
-    /// Names in lower case: releases differ in it (`LDS_Block_Size`, `Lds_Block_Size`).
+    /// Names in lower case: releases differ in case (`LDS_Block_Size`, `Lds_Block_Size`).
     names: Vec<String>,
 }
 
 impl Columns {
-    /// From the names of the header.
+    /// Takes the names from the header.
     pub fn new(names: &[String]) -> Self {
         Self { names: names.iter().map(|name| name.to_ascii_lowercase()).collect() }
     }
@@ -22,12 +22,12 @@ impl Columns {
     }
 }
 
-/// A column of a file, or none.
+/// A column of a file; `None` if it is missing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Column(pub Option<usize>);
 
 impl Column {
-    /// The field; empty when there is none.
+    /// The field; empty if there is none.
     #[inline]
     pub fn text<'a>(self, fields: &[&'a [u8]]) -> &'a [u8] {
         self.0.map_or(&[], |place| fields[place])
@@ -39,7 +39,7 @@ impl Column {
         whole(self.text(fields))
     }
 
-    /// The field as a number that may be absent.
+    /// The field as an optional number.
     #[inline]
     pub fn optional(self, fields: &[&[u8]]) -> OptI64 {
         self.whole(fields).into()

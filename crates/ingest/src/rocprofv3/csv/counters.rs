@@ -1,4 +1,4 @@
-//! Counter rows: each belongs to a dispatch, which a run without kernel tracing has only here.
+//! Counter rows: each belongs to a dispatch. Without kernel tracing, this is a run's only list of dispatches.
 
 use trace::{AgentKind, Counter, Kernel, Map, ProcessId, RowRef};
 
@@ -32,7 +32,7 @@ impl Set<'_> {
             let row = match dispatches.get(&(process, number)) {
                 Some(&row) => row,
                 None => {
-                    // Old releases give no times here: such dispatches stand at zero, and health says so.
+                    // Old releases have no times here: such dispatches start at zero, and health reports it.
                     let (start, end) = identity.times(&fields, false).unwrap_or((0, 0));
                     let name = self.text(name.text(&fields), doubled);
                     let Self { trace, entities, agents, .. } = self;

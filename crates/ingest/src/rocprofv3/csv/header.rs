@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::Progress;
 use crate::bytes::{self, Opened};
 
-/// Bytes that hold the header of any file.
+/// No file's header is longer than this.
 const WIDEST_HEADER: usize = 16 << 10;
 
 /// What the rows of a CSV file are.
@@ -31,11 +31,11 @@ pub(crate) enum CsvTable {
     GraphLaunches,
     /// `hip_event_trace`
     HipEvents,
-    /// `*_stats`: totals of what the other files hold row by row.
+    /// `*_stats`: totals of rows in the other files.
     Totals,
 }
 
-/// Columns that tell a kind; the first line that fits wins.
+/// Columns that identify a kind; the first match wins.
 const KINDS: &[(CsvTable, &[&str])] = &[
     (CsvTable::Counters, &["counter_name", "counter_value"]),
     (CsvTable::Kernels, &["kernel_name", "start_timestamp", "end_timestamp"]),
@@ -51,7 +51,7 @@ const KINDS: &[(CsvTable, &[&str])] = &[
     (CsvTable::Totals, &["name", "calls", "totaldurationns"]),
 ];
 
-/// Tables of related tools that share column names, and what to call them.
+/// Tables of related tools that share column names, and their descriptions.
 const OTHERS: &[(&[&str], &str)] = &[
     (&["lds_per_workgroup", "gpu_id"], "a counter table of rocprof-compute"),
     (&["codeobj", "vaddr"], "instruction statistics of a thread trace"),
@@ -67,7 +67,7 @@ pub(crate) fn kind_of(columns: &[String]) -> Result<CsvTable, Option<&'static st
     KINDS.iter().find(|(_, wanted)| has_all(wanted)).map(|(kind, _)| *kind).ok_or(None)
 }
 
-/// The kind of a file, when it is one.
+/// The kind of a file, if it has one.
 pub(crate) fn of_file(path: &Path) -> Option<CsvTable> {
     let progress = Progress::default();
     let line = |bytes: &[u8]| columns(bytes.split(|byte| *byte == b'\n').next().unwrap_or_default());
@@ -92,7 +92,7 @@ pub(crate) fn columns(line: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// Ends of file names that rocprofv3 and `rocpd convert` use; what is before them names the run.
+/// Suffixes of file names that rocprofv3 and `rocpd convert` use; the part before them names the run.
 const STEMS: &[&str] = &[
     "agent_info",
     "counter_collection",

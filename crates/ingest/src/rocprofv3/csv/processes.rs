@@ -1,4 +1,4 @@
-//! Which process a row belongs to: by guid where there is one, else by process id, else the set's own.
+//! Which process a row belongs to: by guid, else by process id, else the set's own.
 
 use trace::{Map, Process, ProcessId, SourceId, StrId, Trace};
 
@@ -7,9 +7,9 @@ use crate::rocprofv3::number::whole;
 /// The processes of a set.
 pub(super) struct Processes {
     source: SourceId,
-    /// The process of rows that do not say: rocprofv3 writes a set per process.
+    /// The process of rows that do not name one: rocprofv3 writes a set per process.
     own: ProcessId,
-    /// Its pid while only the file name tells it, which may be a name that the user chose.
+    /// Its pid while only the file name gives it; the user may have chosen that name.
     guessed: Option<i64>,
     identity: u64,
     by_guid: Map<StrId, ProcessId>,
@@ -17,7 +17,7 @@ pub(super) struct Processes {
 }
 
 impl Processes {
-    /// Of a source whose file names begin with a number, or not.
+    /// `prefix`: the number that the source's file names begin with, if any.
     pub fn new(source: SourceId, prefix: Option<i64>, identity: u64) -> Self {
         let (by_guid, by_pid) = (Map::default(), Map::default());
         Self { source, own: ProcessId::NONE, guessed: prefix.or(Some(0)), identity, by_guid, by_pid }
@@ -25,7 +25,7 @@ impl Processes {
 
     /// The process of a row.
     pub fn get(&mut self, trace: &mut Trace, guid: &[u8], pid: Option<i64>) -> ProcessId {
-        // `rocpd convert` heads the guid of its counter file `Pid`.
+        // `rocpd convert` labels the guid column of its counter file `Pid`.
         if !guid.is_empty() && whole(guid).is_none() {
             return self.of_guid(trace, guid, pid);
         }
@@ -57,10 +57,10 @@ impl Processes {
         process
     }
 
-    /// The process of rows that name none.
+    /// The process of rows that do not name one.
     fn own(&mut self, trace: &mut Trace) -> ProcessId {
         if !self.own.is_some() {
-            // A file of a set that lacks the guid its neighbours have (scratch memory) is of their process.
+            // A file without the guid that the rest of the set has (scratch memory) is from the same process.
             let only = (self.by_guid.len() == 1).then(|| self.by_guid.values().next().copied()).flatten();
             self.own = only.unwrap_or_else(|| {
                 trace.add_process(Process::new(self.source, self.guessed.unwrap_or_default()))

@@ -11,7 +11,7 @@ use super::split::Rows;
 use crate::rocprofv3::words;
 use crate::times::are_believable;
 
-/// The columns that say whose a row is and when it happened.
+/// The columns for the owner and the time of a row.
 pub(super) struct Identity {
     guid: Column,
     pid: Column,
@@ -23,7 +23,7 @@ pub(super) struct Identity {
     end: Column,
 }
 
-/// The same of one row.
+/// The owner of one row: its process, thread, queue, stream and call.
 pub(super) struct Whose {
     pub process: ProcessId,
     pub thread: trace::ThreadId,
@@ -46,7 +46,7 @@ impl Identity {
         }
     }
 
-    /// Start and end, when both are there and can be; a last line that was cut inside its end runs backwards.
+    /// Start and end, if both exist and are plausible; a last line cut inside its end ends before it starts.
     pub fn times(&self, fields: &[&[u8]], cut: bool) -> Option<(i64, i64)> {
         let (start, end) = (self.start.whole(fields)?, self.end.whole(fields)?);
         ((!cut || end >= start) && are_believable(start, end)).then_some((start, end))
@@ -65,7 +65,7 @@ impl Identity {
     }
 }
 
-/// The columns of a launch's shape; the counter file has products where the kernel file has three sizes.
+/// The columns of a launch's shape; the counter file has a product where the kernel file has three sizes.
 pub(super) struct Shape {
     grid: [Column; 3],
     grid_product: Column,
@@ -97,7 +97,7 @@ impl Shape {
     fn launch(&self, fields: &[&[u8]]) -> LaunchShape {
         let three = |sizes: &[Column; 3], product: Column| match sizes.map(|size| size.size(fields)) {
             [Some(x), Some(y), Some(z)] => Some([x, y, z]),
-            // Work-items in all, laid out in a row: how they were spread is not in the file.
+            // Total work-items, as one dimension: the file does not have their shape.
             _ => product.size(fields).map(|all| [all, 1, 1]),
         };
         LaunchShape {
@@ -115,7 +115,7 @@ impl Shape {
         trace.shapes.intern(self.launch(fields))
     }
 
-    /// What the columns say of the kernel itself.
+    /// What the columns say about the kernel itself.
     pub fn symbol(&self, name: StrId, fields: &[&[u8]]) -> KernelSymbol {
         KernelSymbol {
             display_name: name,
@@ -174,7 +174,7 @@ impl Set<'_> {
         }
     }
 
-    /// API calls and markers; one without a length is a sample, as in rocpd.
+    /// API calls and markers; one without a duration becomes a sample, as in rocpd.
     pub(super) fn take_calls(&mut self, columns: &Columns, rows: &mut Rows<'_>) {
         if !self.needs.regions && !self.needs.links && !self.needs.samples {
             return;
@@ -272,7 +272,7 @@ impl Set<'_> {
             let (kind, level) =
                 if scratch { words::scratch(&operation) } else { words::allocation(&operation) };
             let Self { trace, agents, .. } = self;
-            // A free says nothing about a size: rocprofv3 prints zero.
+            // A free has no size: rocprofv3 prints zero.
             let bytes = bytes.whole(&fields).filter(|bytes| *bytes != 0 || kind == "ALLOC");
             let row = MemoryAllocation {
                 kind: trace.strings.intern(kind),
@@ -325,7 +325,7 @@ impl Set<'_> {
     }
 }
 
-/// Keeps the node of a graph that a row was.
+/// Stores the graph node that a row ran as.
 fn keep_node(trace: &mut Trace, row: RowRef, [exec, node]: [Option<i64>; 2]) {
     if let Some(exec) = exec.filter(|exec| *exec != 0) {
         trace.graph_nodes.push(GraphNode { row, exec, node: node.unwrap_or(0) });

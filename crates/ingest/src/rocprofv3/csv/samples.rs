@@ -7,7 +7,7 @@ use super::columns::{Column, Columns};
 use super::rows::Identity;
 use super::split::Rows;
 
-/// Columns beyond those of a sample, kept as arguments in their own words.
+/// Extra columns of a sample, kept as arguments under their own names.
 const DETAILS: &[&str] = &[
     "Exec_Mask",
     "Instruction_Comment",

@@ -1,21 +1,21 @@
-//! Lines and fields. rocprofv3 quotes text without escaping quotes inside it, and kernel names hold
-//! commas and quotes: fields before and after the one free text are simple, so the text is what is left.
+//! Lines and fields. rocprofv3 quotes text without escaping quotes inside it, and kernel names contain commas
+//! and quotes: the fields before and after the free text are simple, so the text is the rest.
 
 use memchr::memchr;
 
-/// How the lines of a file are cut into fields.
+/// How the lines of a file are split into fields.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
-    /// Fields of a line.
+    /// Fields per line.
     pub width: usize,
-    /// The column that may hold anything.
+    /// The column with free text.
     pub text: Option<usize>,
     /// Whether quotes inside text are doubled, as Python's writer does.
     pub doubled: bool,
 }
 
 impl Layout {
-    /// Cuts a line into exactly `width` fields without their quotes.
+    /// Splits a line into exactly `width` fields without their quotes.
     pub fn split<'a>(&self, line: &'a [u8], fields: &mut Vec<&'a [u8]>) -> bool {
         fields.clear();
         let Some(text) = self.text else {
@@ -44,7 +44,7 @@ impl Layout {
         whole
     }
 
-    /// Cuts `count` simple fields off the front; what follows the last comma, if there is one.
+    /// Splits `count` simple fields off the front; returns what follows the last comma, if there is one.
     fn leading<'a>(
         &self,
         line: &'a [u8],
@@ -101,16 +101,16 @@ pub(super) fn undoubled(field: &[u8]) -> Vec<u8> {
     text
 }
 
-/// A text with line ends is put together from at most this many lines.
+/// A text with line breaks is joined from at most this many lines.
 const LINES_OF_A_ROW: usize = 8;
 
-/// The rows of a file, one after the other.
+/// The rows of a file, one after another.
 pub(super) struct Rows<'a> {
     rest: &'a [u8],
     layout: Layout,
     /// Whether rows begin with a quote.
     quoted: bool,
-    /// Lines that could not be cut into fields.
+    /// Lines that could not be split into fields.
     pub damaged: u64,
     /// Whether the last line is cut off.
     pub cut: bool,
@@ -153,7 +153,7 @@ impl<'a> Rows<'a> {
         false
     }
 
-    /// Bytes of a row whose text goes over several lines; every line of it alone is no row.
+    /// Bytes of a row whose text spans several lines; no line of it alone is a row.
     fn several_lines(&self, fields: &mut Vec<&'a [u8]>) -> Option<usize> {
         if self.rest.starts_with(b"\"") != self.quoted {
             return None;

@@ -7,7 +7,7 @@ use super::record::{each, number, records};
 use crate::json::{Cursor, Damage};
 
 impl<'a> Reader<'a, '_> {
-    /// Reads `counter_collection`. Runs without kernel tracing have their dispatches only here.
+    /// Reads `counter_collection`. Without kernel tracing, this is a run's only list of dispatches.
     pub(super) fn counter_collection(&mut self, list: &'a [u8]) {
         if !self.needs.kernels && !self.needs.counters {
             return;
@@ -39,7 +39,7 @@ impl<'a> Reader<'a, '_> {
         self.lost.records += damaged;
     }
 
-    /// One row per value: instances of a counter are told apart, never added up.
+    /// One row per value: instances of a counter are kept apart, never added up.
     fn values(&mut self, list: &'a [u8], row: u32, kinds: &mut Map<i64, CounterId>) {
         let mut values: Vec<(Option<i64>, f64)> = Vec::new();
         self.lost.records += each(list, |json| {

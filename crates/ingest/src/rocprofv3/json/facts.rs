@@ -89,7 +89,7 @@ impl<'a> Names<'a> {
         kind.map_or(StrId::EMPTY, |kind| kind.name.intern(strings))
     }
 
-    /// The name of an operation; by its number where the file does not name it.
+    /// The name of an operation; its number if the file does not name it.
     pub fn operation(&mut self, strings: &mut Strings, kind: Option<i64>, operation: Option<i64>) -> StrId {
         let place = |number: Option<i64>| usize::try_from(number?).ok();
         let known = place(kind)

@@ -6,13 +6,13 @@ use trace::{Agent, AgentId, AgentKind, Map, OptI64, Process, ProcessId, SourceId
 use super::record::{each, number};
 use crate::json::{Cursor, Damage};
 
-/// Makes the process of a `metadata` section.
+/// Creates the process of a `metadata` section.
 pub(super) fn process(trace: &mut Trace, source: SourceId, section: &[u8]) -> ProcessId {
     let mut process = Process::new(source, 0);
     let mut json = Cursor::new(section);
-    // What is cut off stays unknown.
+    // Fields that are cut off stay unknown.
     let _ = read_metadata(&mut json, trace, &mut process);
-    // rocprofv3 gives JSON results no guid; these facts tell any two recordings apart.
+    // rocprofv3 gives JSON results no guid; these facts distinguish any two recordings.
     let known = format!("{:?}{:?}{:?}", process.pid, process.start, process.end);
     let machine = trace.strings.get(process.machine);
     let guid = format!("json-{:016x}", rapidhash_v3(format!("{machine}/{known}").as_bytes()));
@@ -93,7 +93,7 @@ impl Devices {
         Self { by_handle }
     }
 
-    /// The device of a handle; one that is not described is told apart by its handle alone.
+    /// The device with a handle; if it is not described, only its handle is known.
     #[inline]
     pub fn get(
         &mut self,
@@ -102,7 +102,7 @@ impl Devices {
         handle: Option<i64>,
         kind: AgentKind,
     ) -> AgentId {
-        // No device is written as zero or as all ones.
+        // A missing device is written as zero or as all ones.
         let Some(handle) = handle.filter(|handle| !matches!(handle, 0 | -1)) else { return AgentId::NONE };
         *self.by_handle.entry(handle).or_insert_with(|| {
             let extra = trace.strings.intern(&format!("{{\"handle\":{}}}", handle as u64));
@@ -146,7 +146,7 @@ fn device_kind(text: &[u8]) -> AgentKind {
     }
 }
 
-/// Memory of all banks of a device.
+/// Total memory of a device's banks.
 fn bank_bytes(list: &[u8]) -> Option<i64> {
     let mut total = None;
     each(list, |json| {

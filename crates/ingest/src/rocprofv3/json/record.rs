@@ -1,4 +1,4 @@
-//! One record of any list: the fields that tables need, wherever they stand in it.
+//! One record of any list: the fields that tables need, wherever they are in it.
 
 use memchr::memmem;
 
@@ -40,11 +40,11 @@ pub(super) struct Record<'a> {
     pub code_offset: Option<i64>,
     /// Counter values, as JSON.
     pub counters: &'a [u8],
-    /// What else a PC sample says, as JSON.
+    /// Other fields of a PC sample, as JSON.
     pub details: Vec<(&'a [u8], &'a [u8])>,
 }
 
-/// The ids that tie calls and GPU work together.
+/// The ids that link calls and GPU work.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Correlation {
     pub internal: Option<i64>,
@@ -52,7 +52,7 @@ pub(super) struct Correlation {
     pub ancestor: Option<i64>,
 }
 
-/// Reads every record of a list, passing over damaged ones; how many those were.
+/// Reads every record of a list; returns how many were damaged and skipped.
 pub(super) fn records<'a>(list: &'a [u8], mut take: impl FnMut(&Record<'a>)) -> u64 {
     let mut record = Record::default();
     each(list, |json| {
@@ -64,8 +64,8 @@ pub(super) fn records<'a>(list: &'a [u8], mut take: impl FnMut(&Record<'a>)) -> 
     })
 }
 
-/// Calls `read` at every element of a list; after damage it goes on at the next element that begins as the
-/// first does. How many elements were damaged: one that the end of the file cuts is not counted here.
+/// Calls `read` at every element of a list; after damage it continues at the next element that begins like
+/// the first. Returns how many were damaged, not counting one that is cut off by the end of the file.
 pub(super) fn each<'a>(list: &'a [u8], mut read: impl FnMut(&mut Cursor<'a>) -> Result<(), Damage>) -> u64 {
     let mut json = Cursor::new(list);
     let Ok(mut elements) = json.array() else { return 0 };
@@ -87,7 +87,7 @@ pub(super) fn each<'a>(list: &'a [u8], mut read: impl FnMut(&mut Cursor<'a>) -> 
                 };
                 damaged += 1;
                 json.seek(at + 1 + next);
-                // The cursor stands before the comma, as after any element.
+                // The cursor is before the comma, as after any element.
             }
         }
     }
@@ -110,7 +110,7 @@ fn next_like(rest: &[u8], opening: &[u8]) -> Option<usize> {
     })
 }
 
-/// Records nest `dispatch_data`, `dispatch_info`, `record`, `pc` and such, whose keys do not collide.
+/// Records nest `dispatch_data`, `dispatch_info`, `record`, `pc` and so on, whose keys do not collide.
 const DEEPEST: u32 = 6;
 
 fn fill<'a>(json: &mut Cursor<'a>, record: &mut Record<'a>, depth: u32) -> Result<(), Damage> {
@@ -152,7 +152,7 @@ fn fill<'a>(json: &mut Cursor<'a>, record: &mut Record<'a>, depth: u32) -> Resul
             {
                 fill(json, record, depth + 1)?
             }
-            // PC samples nest their fields in `record`; what else they say is kept for those who ask.
+            // PC samples nest their fields in `record`; other fields are kept for callers that request them.
             name if depth == 1 => record.details.push((name, json.raw_value()?)),
             _ => json.skip_value()?,
         }

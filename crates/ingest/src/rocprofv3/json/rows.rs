@@ -11,7 +11,7 @@ use crate::rocprofv3::words;
 use crate::times::usable;
 
 impl<'a> Reader<'a, '_> {
-    /// Start and end; a record without them, or with such that no run has, is counted and left out.
+    /// Start and end; a record without plausible times is counted and left out.
     fn times(&mut self, record: &Record<'a>) -> Option<(i64, i64)> {
         let times = usable(record.start, record.end);
         self.lost.unusable += u64::from(times.is_none());
@@ -26,7 +26,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// The row of a dispatch; counter records describe dispatches alike.
+    /// The row of a dispatch; counter records describe dispatches in the same way.
     pub(super) fn kernel_row(&mut self, record: &Record<'a>) -> Option<Kernel> {
         let (start, end) = self.times(record)?;
         let (symbol, name) = self.symbol(record.kernel);
@@ -55,7 +55,7 @@ impl<'a> Reader<'a, '_> {
         })
     }
 
-    /// Registers are the symbol's, all else is the launch's own.
+    /// Registers come from the symbol, everything else from the launch.
     fn shape(&self, record: &Record<'a>, symbol: SymbolId) -> LaunchShape {
         let symbol = symbol.get().map(|row| &self.trace.symbols[row]);
         LaunchShape {
@@ -69,7 +69,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// API calls, markers and all lists that are not known; one without a length is a sample, as in rocpd.
+    /// API calls, markers and all unknown lists; one without a duration becomes a sample, as in rocpd.
     pub(super) fn call(&mut self, record: &Record<'a>) {
         let Some((start, end)) = self.times(record) else { return };
         let strings = &mut self.trace.strings;
@@ -134,7 +134,7 @@ impl<'a> Reader<'a, '_> {
         self.graph_node(record, row);
     }
 
-    /// Keeps the node of a graph that a row was.
+    /// Stores the graph node that a row ran as.
     fn graph_node(&mut self, record: &Record<'a>, row: RowRef) {
         let (exec, node) = (record.graph.unwrap_or(0), record.graph_node.unwrap_or(0));
         if exec != 0 {
@@ -156,7 +156,7 @@ impl<'a> Reader<'a, '_> {
         let operation = self.names.operation(&mut trace.strings, record.kind, record.operation);
         let operation = trace.strings.get(operation).to_string();
         let (kind, level) = words(&operation);
-        // A free says nothing about a size: rocprofv3 writes zero.
+        // A free has no size: rocprofv3 writes zero.
         let bytes = record.allocation.filter(|bytes| *bytes != 0 || kind == "ALLOC");
         let row = MemoryAllocation {
             kind: trace.strings.intern(kind),
@@ -177,7 +177,7 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-/// The external id; zero means that nobody gave one.
+/// The external id; zero means that none was given.
 fn external(record: &Record<'_>) -> OptI64 {
     record.correlation.external.filter(|id| *id != 0).into()
 }

@@ -57,7 +57,7 @@ impl<'a> Reader<'a, '_> {
         *position += 1;
     }
 
-    /// The instruction, or its place in the code object where the file has no text for it.
+    /// The instruction, or its offset in the code object if the file has no text for it.
     fn location(&mut self, record: &Record<'a>) -> StrId {
         let strings = &mut self.trace.strings;
         if let Some(text) = self.names.instruction(strings, record.instruction) {

@@ -1,11 +1,11 @@
-//! Where the parts of a process are, found without reading them. A part whose brackets do not match is
-//! ended where the next one begins, so that one flipped byte does not cost the parts behind it.
+//! Finds the sections of a process without reading them. A section with unbalanced brackets ends where the
+//! next one begins, so that one flipped byte does not cost the sections after it.
 
 use memchr::{memchr2_iter, memmem};
 
 use crate::json::{Cursor, Damage};
 
-/// The parts of a process and what they open with. Inside `strings` the same words open differently.
+/// The sections of a process and their opening brackets. Inside `strings` the same words open differently.
 const KEYS: &[(&str, u8)] = &[
     ("metadata", b'{'),
     ("agents", b'['),
@@ -19,7 +19,7 @@ const KEYS: &[(&str, u8)] = &[
     ("buffer_records", b'{'),
 ];
 
-/// Lists of records, which are told from lists inside of a record when a bracket is lost before them.
+/// Lists of records, so that lists inside a record are not mistaken for them after a lost bracket.
 const LISTS: &[&str] = &[
     "kernel_dispatch",
     "hip_api",
@@ -40,14 +40,14 @@ const LISTS: &[&str] = &[
 #[derive(Debug, Default)]
 pub(super) struct Sections<'a> {
     pub parts: Vec<(&'a [u8], &'a [u8])>,
-    /// Places where the brackets did not match.
+    /// Places with unbalanced brackets.
     pub damaged: u64,
-    /// Whether the bytes end inside of it.
+    /// Whether the bytes end inside it.
     pub cut: bool,
 }
 
 impl<'a> Sections<'a> {
-    /// The bytes of a part; none when it is missing.
+    /// The bytes of a section; empty if it is missing.
     pub fn get(&self, key: &str) -> &'a [u8] {
         self.parts.iter().find(|(name, _)| *name == key.as_bytes()).map_or(&[], |(_, bytes)| bytes)
     }
@@ -84,8 +84,8 @@ pub(super) fn lists(object: &[u8]) -> Sections<'_> {
     })
 }
 
-/// Splits an object into its values. After damage it goes on at the next place that `is_part` accepts,
-/// which is given the closing bracket before a key, the key, and the opening bracket behind it.
+/// Splits an object into its values. After damage it continues at the next place that `is_part` accepts,
+/// given the closing bracket before a key, the key, and the opening bracket after it.
 fn parts<'a>(json: &mut Cursor<'a>, is_part: impl Fn(u8, &[u8], u8) -> bool) -> Sections<'a> {
     let mut sections = Sections::default();
     let Ok(mut keys) = json.object() else { return sections };
@@ -110,7 +110,7 @@ fn parts<'a>(json: &mut Cursor<'a>, is_part: impl Fn(u8, &[u8], u8) -> bool) -> 
             Err(Damage::Unexpected) => Some(before),
         };
         let Some(from) = good else { continue };
-        // The last part goes on to where the next begins.
+        // The last section extends to where the next begins.
         let next = next_part(bytes, from, &is_part);
         let end = next.unwrap_or(bytes.len());
         if let Some((_, part)) = sections.parts.last_mut() {
@@ -126,7 +126,7 @@ fn parts<'a>(json: &mut Cursor<'a>, is_part: impl Fn(u8, &[u8], u8) -> bool) -> 
     }
 }
 
-/// Whether a value ends with the bracket that it opens with.
+/// Whether a value ends with the bracket that matches its first.
 fn closes(value: &[u8]) -> bool {
     match (value.first(), value.last()) {
         (Some(b'{'), last) => last == Some(&b'}'),
@@ -135,7 +135,7 @@ fn closes(value: &[u8]) -> bool {
     }
 }
 
-/// The comma before the next `"key": [` or `"key": {` that is a part.
+/// The comma before the next `"key": [` or `"key": {` of a section.
 fn next_part(bytes: &[u8], from: usize, is_part: &impl Fn(u8, &[u8], u8) -> bool) -> Option<usize> {
     memchr2_iter(b']', b'}', &bytes[from..]).find_map(|at| {
         let mut json = Cursor::at(bytes, from + at + 1);

@@ -1,5 +1,5 @@
 //! Kernel symbols by id. A program may have ten thousand and run a hundred: only those that ran are read,
-//! unless all are asked for.
+//! unless all are requested.
 
 use trace::{KernelSymbol, Map, StrId, SymbolId, Trace};
 
@@ -7,7 +7,7 @@ use super::Reader;
 use super::record::{each, number};
 use crate::json::{Cursor, Damage, Text};
 
-/// Where each symbol is, and those that were read.
+/// Where each symbol is, and those already read.
 #[derive(Default)]
 pub(super) struct Symbols<'a> {
     places: Map<i64, &'a [u8]>,
@@ -26,7 +26,7 @@ impl<'a> Symbols<'a> {
                 if key.raw == b"kernel_id" {
                     let id = number(json)?;
                     json.skip_rest()?;
-                    // Id zero stands for no kernel.
+                    // Id zero means no kernel.
                     if let Some(id) = id.filter(|id| *id != 0) {
                         places.insert(id, &json.bytes()[start..json.pos()]);
                     }
@@ -63,7 +63,7 @@ impl Reader<'_, '_> {
         new
     }
 
-    /// Reads the symbols that no dispatch asked for.
+    /// Reads the symbols without a dispatch.
     pub(super) fn all_symbols(&mut self) {
         let mut ids: Vec<i64> = self.symbols.places.keys().copied().collect();
         ids.sort_unstable();
@@ -99,7 +99,7 @@ struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// The name that the profiler was asked to show, as rocpd's display name; else the next best.
+    /// The name that the profiler was configured to show, as rocpd's display name; else the next best.
     fn display(&self) -> Option<Text<'a>> {
         [self.formatted, self.demangled, self.truncated]
             .into_iter()

@@ -54,7 +54,7 @@ pub(super) fn experts(ranks: &Ranks) -> Table {
             Value::Int(load.moe_ns),
             ratio(load.moe_ns as f64, mean_time, "no kernels of experts are known"),
             Value::Int(load.received as i64),
-            ratio(load.received as f64, mean_bytes, "no all-to-all tells its sizes"),
+            ratio(load.received as f64, mean_bytes, "no all-to-all records its sizes"),
             Value::Int(load.sent as i64),
         ]);
     }

@@ -9,7 +9,7 @@ use crate::figures::Method;
 use crate::fleet::ranges;
 use crate::kinds::kinds;
 
-/// Bandwidths above this many times the peak are not of these links.
+/// Bandwidths above this many times the peak did not use these links.
 const ABOVE_PEAK: f64 = 1.05;
 const TOO_FAST: &str =
     "faster than the links between the GPUs: the recorded size is not what was sent, or the links are others";
@@ -99,7 +99,7 @@ pub(super) fn groups(ranks: &Ranks) -> Table {
             Value::from(group.label.as_str()),
             Value::from(group.name.as_str()),
             Value::from(group.kind.name()),
-            Value::int_or(group.size.map(i64::from), "the input does not tell"),
+            Value::int_or(group.size.map(i64::from), "not in the input"),
             Value::Text(ranges(&of)),
             Value::from(sum.0),
             times(sum.1),

@@ -79,7 +79,7 @@ fn place_of(member: &Member) -> Value {
     let parts = parts.iter().filter_map(|(name, number)| Some(format!("{name} {}", (*number)?)));
     let known: Vec<String> = rack.into_iter().chain(parts).collect();
     if known.is_empty() {
-        return Value::absent("neither names nor groups tell");
+        return Value::absent("neither names nor groups show it");
     }
     Value::Text(known.join(" · "))
 }

@@ -1,4 +1,4 @@
-//! Axes: grid lines, ticks with their words, and labels.
+//! Axes: grid lines, ticks with labels, and axis labels.
 
 use super::super::canvas::{Canvas, Lettering};
 use super::super::scale::{Scaled, Tick};
@@ -7,16 +7,16 @@ use super::{Plot, SMALL};
 
 /// Least distance between the ticks of a vertical axis.
 pub const ROOM_UP: f64 = 44.0;
-/// The same along a horizontal one, before the words are known.
+/// Least distance along a horizontal axis, before the label widths are known.
 pub const ROOM_ALONG: f64 = 84.0;
 
-/// Room that a vertical axis takes at the left of its plot.
+/// Width of a vertical axis, left of its plot.
 pub fn width_of(axis: &Axis, ticks: &[Tick]) -> f64 {
     let words = ticks.iter().map(|tick| text::width(&tick.label, SMALL)).fold(0.0, f64::max);
     words + 10.0 + if axis.label.is_empty() { 0.0 } else { 18.0 }
 }
 
-/// The grid and the words of a vertical axis.
+/// Draws the grid and the labels of a vertical axis.
 pub fn vertical(canvas: &mut Canvas, axis: &Axis, scaled: &Scaled, plot: Plot) {
     for tick in scaled.ticks(ROOM_UP) {
         let y = scaled.place(tick.value);
@@ -33,14 +33,14 @@ pub fn vertical(canvas: &mut Canvas, axis: &Axis, scaled: &Scaled, plot: Plot) {
     }
 }
 
-/// The ticks of a horizontal axis, so that their words do not meet.
+/// The ticks of a horizontal axis, spaced so that their labels do not touch.
 pub fn ticks_along(scaled: &Scaled) -> Vec<Tick> {
     let ticks = scaled.ticks(ROOM_ALONG);
     let widest = ticks.iter().map(|tick| text::width(&tick.label, SMALL)).fold(0.0, f64::max);
     if widest + 14.0 > ROOM_ALONG { scaled.ticks(widest + 14.0) } else { ticks }
 }
 
-/// The grid and the words of a horizontal axis; gives where they end.
+/// Draws the grid and the labels of a horizontal axis; returns where they end.
 pub fn horizontal(canvas: &mut Canvas, axis: &Axis, scaled: &Scaled, plot: Plot, grid: bool) -> f64 {
     let mut free_from = f64::NEG_INFINITY;
     for tick in ticks_along(scaled) {
@@ -51,7 +51,7 @@ pub fn horizontal(canvas: &mut Canvas, axis: &Axis, scaled: &Scaled, plot: Plot,
             canvas.line(&[(x, plot.bottom), (x, plot.bottom + 4.0)], Ink::Axis, 1.0, false);
         }
         let width = text::width(&tick.label, SMALL);
-        // The last words must not leave the picture, nor any word touch the one before.
+        // The last label must stay inside the picture, and labels must not touch.
         let middle = x.min(plot.right - width / 2.0 + 6.0).max(plot.left + width / 2.0 - 6.0);
         if middle - width / 2.0 > free_from {
             let style = Lettering::new(SMALL, Anchor::Middle, Ink::Muted);

@@ -8,10 +8,10 @@ use crate::{Value, number};
 
 const ROW: f64 = 24.0;
 const THICKNESS: f64 = 14.0;
-/// Most of the width that labels may take.
+/// Maximum share of the width for labels.
 const LABELS: f64 = 0.42;
 
-/// Draws and gives where it ends.
+/// Draws the bars and returns where they end.
 pub fn draw(canvas: &mut Canvas, chart: &Chart, bars: &Bars, area: Area) -> f64 {
     let widest = |texts: &mut dyn Iterator<Item = f64>| texts.fold(0.0, f64::max);
     let labels = widest(&mut bars.bars.iter().map(|bar| text::width(&bar.label, SIZE)));
@@ -28,7 +28,7 @@ pub fn draw(canvas: &mut Canvas, chart: &Chart, bars: &Bars, area: Area) -> f64 
     };
     let values = bars.bars.iter().flat_map(|bar| extent(bars, bar)).chain([0.0]);
     let scaled = Scaled::new(&chart.x, values, plot.left, plot.right);
-    // Plain bars have their number at the end; only sums of parts need an axis to read the parts by.
+    // Plain bars have their number at the end; only stacked bars need an axis for reading their parts.
     let with_axis = bars.series.len() > 1;
     let scaled = if with_axis { scaled.rounded(axes::ROOM_ALONG) } else { scaled };
     let bottom = if with_axis {
@@ -49,7 +49,7 @@ pub fn draw(canvas: &mut Canvas, chart: &Chart, bars: &Bars, area: Area) -> f64 
     bottom
 }
 
-/// Draws the parts of a bar and gives where it ends at the right.
+/// Draws the parts of a bar and returns its right end.
 fn parts(canvas: &mut Canvas, bars: &Bars, bar: &Bar, scaled: &Scaled, top: f64) -> f64 {
     let zero = scaled.place(0.0);
     let mut reached = zero;
@@ -72,7 +72,7 @@ fn parts(canvas: &mut Canvas, bars: &Bars, bar: &Bar, scaled: &Scaled, top: f64)
     reached
 }
 
-/// What the pointer tells of a part.
+/// The tooltip of a part.
 pub fn tip_of(bars: &Bars, bar: &Bar, series: usize) -> String {
     match bars.series.get(series) {
         _ if !bar.tip.is_empty() && bars.series.len() < 2 => bar.tip.clone(),
@@ -84,7 +84,7 @@ pub fn tip_of(bars: &Bars, bar: &Bar, series: usize) -> String {
     }
 }
 
-/// Sums of the parts of a bar in both directions, or the parts where they stand side by side.
+/// Sums of the parts of a bar in both directions, or the parts if they are side by side.
 pub fn extent(bars: &Bars, bar: &Bar) -> Vec<f64> {
     let values = bar.values.iter().flatten().copied().filter(|v| v.is_finite());
     if bars.grouped {

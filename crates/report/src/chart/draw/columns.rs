@@ -6,10 +6,10 @@ use super::super::{Anchor, Bars, Chart, Ink, text};
 use super::{Area, Plot, SMALL, axes, bars::extent, bars::tip_of};
 
 const HEIGHT: f64 = 260.0;
-/// Labels wider than their place are turned by this many degrees.
+/// Labels wider than their column are rotated by this many degrees.
 const TURN: f64 = -35.0;
 
-/// Draws and gives where it ends.
+/// Draws the columns and returns where they end.
 pub fn draw(canvas: &mut Canvas, chart: &Chart, bars: &Bars, area: Area) -> f64 {
     let (top, bottom) = (area.top + 6.0, area.top + 6.0 + HEIGHT);
     let values = bars.bars.iter().flat_map(|bar| extent(bars, bar)).chain([0.0]);
@@ -48,7 +48,7 @@ pub fn draw(canvas: &mut Canvas, chart: &Chart, bars: &Bars, area: Area) -> f64 
     bottom + 20.0
 }
 
-/// The labels below; turned where they are wider than their bar's place, left out where even that is too narrow.
+/// The labels below; rotated if they are wider than their column, left out if even that is too narrow.
 fn names(canvas: &mut Canvas, bars: &Bars, plot: Plot, band: f64) -> f64 {
     let widest = bars.bars.iter().map(|bar| text::width(&bar.label, SMALL)).fold(0.0, f64::max);
     let every = (16.0 / band).ceil().max(1.0) as usize;

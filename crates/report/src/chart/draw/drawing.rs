@@ -1,10 +1,10 @@
-//! Shapes at given places, scaled to the width there is.
+//! Shapes at given positions, scaled to the available width.
 
 use super::super::canvas::{Canvas, Lettering};
 use super::super::{Drawing, Ink, Shape, text};
 use super::Area;
 
-/// Draws and gives where it ends.
+/// Draws the shapes and returns where they end.
 pub fn draw(canvas: &mut Canvas, drawing: &Drawing, area: Area) -> f64 {
     let by = (area.right - area.left) / drawing.width.max(1.0);
     let at = |x: f64, y: f64| (area.left + x * by, area.top + y * by);

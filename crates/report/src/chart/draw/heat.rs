@@ -1,19 +1,19 @@
-//! A field of cells whose colours are numbers.
+//! A grid of cells whose colours show numbers.
 
 use super::super::canvas::{Canvas, Lettering};
 use super::super::{Anchor, Chart, Heat, Ink, text};
 use super::{Area, SIZE, SMALL};
 use crate::{Value, show};
 
-/// Part of the width that row labels may take.
+/// Share of the width for row labels.
 const LABELS: f64 = 0.2;
-/// Height of the whole field, unless rows need less.
+/// Height of the whole grid, unless rows need less.
 const HEIGHT: f64 = 560.0;
 const TALLEST_ROW: f64 = 22.0;
-/// Rows below this height have no label of their own.
+/// Rows below this height have no label.
 const LABELLED_ROW: f64 = 12.0;
 
-/// Draws and gives where it ends.
+/// Draws the grid and returns where it ends.
 pub fn draw(canvas: &mut Canvas, chart: &Chart, heat: &Heat, area: Area) -> f64 {
     let top = scale(canvas, heat, area);
     let widest = heat.rows.iter().map(|row| text::width(row, SIZE)).fold(0.0, f64::max);
@@ -47,7 +47,7 @@ pub fn draw(canvas: &mut Canvas, chart: &Chart, heat: &Heat, area: Area) -> f64 
     bottom + 22.0
 }
 
-/// As many labels of columns as have room.
+/// Draws as many column labels as fit.
 fn column_labels(canvas: &mut Canvas, heat: &Heat, left: f64, width: f64, y: f64) {
     let widest = heat.columns.iter().map(|column| text::width(column, SMALL)).fold(8.0, f64::max) + 8.0;
     let every = (widest / width.max(0.1)).ceil().max(1.0) as usize;
@@ -57,7 +57,7 @@ fn column_labels(canvas: &mut Canvas, heat: &Heat, left: f64, width: f64, y: f64
     }
 }
 
-/// The colours with their ends; gives where the field begins.
+/// Draws the colour scale with its ends; returns where the grid begins.
 fn scale(canvas: &mut Canvas, heat: &Heat, area: Area) -> f64 {
     let style = Lettering::new(SMALL, Anchor::Start, Ink::Muted);
     let low = show(&Value::Float(heat.low), heat.unit);

@@ -7,7 +7,7 @@ use super::{Area, Plot, axes};
 
 const HEIGHT: f64 = 240.0;
 
-/// Draws and gives where it ends.
+/// Draws the histogram and returns where it ends.
 pub fn draw(canvas: &mut Canvas, chart: &Chart, histogram: &Histogram, area: Area) -> f64 {
     let (top, bottom) = (area.top + 6.0, area.top + 6.0 + HEIGHT);
     let sums = histogram.bins.iter().map(|bin| bin.values.iter().sum::<f64>());
@@ -26,7 +26,7 @@ pub fn draw(canvas: &mut Canvas, chart: &Chart, histogram: &Histogram, area: Are
             {
                 let (low, high) = (up.place(base), up.place(base + value));
                 base += value;
-                // One call among a million must still be seen.
+                // One call among a million must still be visible.
                 let height = (low - high).max(if base > *value { 0.0 } else { 0.8 });
                 canvas.rect((from, low - height), (width, height), 0.0, series.ink, "");
             }

@@ -1,8 +1,8 @@
-//! Placing words so that they do not cover each other.
+//! Places labels so that they do not cover each other.
 
 use super::super::text;
 
-/// A box that words take.
+/// A box occupied by a label.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Taken {
     pub left: f64,
@@ -27,24 +27,24 @@ impl Taken {
     }
 }
 
-/// What of a plot is taken already.
+/// The occupied parts of a plot.
 pub struct Free {
     plot: Taken,
     taken: Vec<Taken>,
 }
 
 impl Free {
-    /// A plot with nothing in it.
+    /// An empty plot.
     pub fn new(plot: Taken) -> Self {
         Self { plot, taken: Vec::new() }
     }
 
-    /// Takes a box in any case.
+    /// Occupies a box unconditionally.
     pub fn take(&mut self, taken: Taken) {
         self.taken.push(taken);
     }
 
-    /// Takes the box if it is free.
+    /// Occupies the box if it is free.
     pub fn claim(&mut self, wanted: Taken) -> bool {
         let free = wanted.inside(&self.plot) && !self.taken.iter().any(|taken| taken.meets(&wanted));
         if free {
@@ -53,7 +53,7 @@ impl Free {
         free
     }
 
-    /// Where words of this size fit beside a point: their start and base line. Tried: right, left, above, below.
+    /// Where a label fits next to a point: its start and baseline. Tries right, left, above, below.
     pub fn beside(&mut self, (x, y): (f64, f64), away: f64, words: &str, size: f64) -> Option<(f64, f64)> {
         let (width, rise, fall) = (text::width(words, size), size * 0.8, size * 0.25);
         let places = [
@@ -68,7 +68,7 @@ impl Free {
     }
 }
 
-/// Words in lines of at most that width.
+/// Text in lines of at most this width.
 pub fn wrap(words: &str, size: f64, room: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words.split_whitespace() {

@@ -6,10 +6,10 @@ use super::super::{Anchor, Chart, Ink, Lane, Lanes, text};
 use super::{Area, Plot, SIZE, SMALL, axes};
 
 const LABELS: f64 = 0.22;
-/// Intervals narrower than this are drawn this wide: what is there must be seen.
+/// Narrower intervals are drawn this wide, so that they stay visible.
 const THINNEST: f64 = 0.6;
 
-/// Draws and gives where it ends.
+/// Draws the lanes and returns where they end.
 pub fn draw(canvas: &mut Canvas, chart: &Chart, lanes: &Lanes, area: Area) -> f64 {
     let row = match lanes.lanes.len() {
         0..=1 => 72.0,

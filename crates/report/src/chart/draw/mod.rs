@@ -1,4 +1,4 @@
-//! Drawing: one file per mark; headings, legends and axes are shared.
+//! Drawing: one file per mark; titles, legends and axes are shared.
 
 mod axes;
 mod bars;
@@ -17,11 +17,11 @@ use super::{Anchor, Chart, Ink, Mark, Series, Theme, text};
 /// How to draw.
 #[derive(Clone, Copy, Debug)]
 pub struct SvgOptions {
-    /// For which page.
+    /// The page to draw for.
     pub theme: Theme,
     /// Width of the picture; its height follows from the data.
     pub width: f64,
-    /// Whether the title and the description are part of the picture, for files that stand alone.
+    /// Whether to include the title and the description, for standalone files.
     pub heading: bool,
 }
 
@@ -32,13 +32,13 @@ impl Default for SvgOptions {
 }
 
 const MARGIN: f64 = 16.0;
-/// Letters of labels, ticks and legends.
+/// Text sizes of labels, ticks and legends.
 const SIZE: f64 = 12.0;
 const SMALL: f64 = 11.0;
-/// Narrower than this no chart is drawn sensibly.
+/// Minimum width of a chart.
 const NARROWEST: f64 = 320.0;
 
-/// What is left of the canvas for a mark: between these edges, from `top` on.
+/// The part of the canvas for a mark: between these edges, from `top` down.
 #[derive(Clone, Copy, Debug)]
 struct Area {
     left: f64,
@@ -90,7 +90,7 @@ pub fn canvas(chart: &Chart, options: &SvgOptions) -> Canvas {
     canvas
 }
 
-/// Title and description; gives where they end.
+/// Draws title and description; returns where they end.
 fn heading(canvas: &mut Canvas, chart: &Chart, area: Area) -> f64 {
     let mut y = area.top + 14.0;
     let room = area.right - area.left;
@@ -103,7 +103,7 @@ fn heading(canvas: &mut Canvas, chart: &Chart, area: Area) -> f64 {
     y + 18.0
 }
 
-/// The series of a mark that need telling apart.
+/// The series of a mark that need a legend.
 fn legend_of(mark: &Mark) -> Vec<&Series> {
     let series: Vec<&Series> = match mark {
         Mark::Bars(bars) => bars.series.iter().collect(),
@@ -115,7 +115,7 @@ fn legend_of(mark: &Mark) -> Vec<&Series> {
     if series.len() > 1 { series } else { Vec::new() }
 }
 
-/// Swatches with names, in as many lines as they need; gives where they end.
+/// Draws swatches with names, in as many lines as needed; returns where they end.
 fn legend(canvas: &mut Canvas, series: &[&Series], area: Area) -> f64 {
     let (mut x, mut y) = (area.left, area.top);
     for series in series {

@@ -9,10 +9,10 @@ use crate::{Value, number};
 const ROW: f64 = 26.0;
 const THICKNESS: f64 = 16.0;
 const LABELS: f64 = 0.42;
-/// Totals that differ little are drawn from near the lower one on, so that the steps are seen.
+/// If totals differ little, the axis starts near the lower one, so that the steps are visible.
 const CLOSE: f64 = 0.35;
 
-/// Draws and gives where it ends.
+/// Draws the waterfall and returns where it ends.
 pub fn draw(canvas: &mut Canvas, chart: &Chart, steps: &[Step], area: Area) -> f64 {
     let spans = spans(steps);
     let widest = steps.iter().map(|step| text::width(&step.label, SIZE)).fold(0.0, f64::max);
@@ -61,7 +61,7 @@ pub fn draw(canvas: &mut Canvas, chart: &Chart, steps: &[Step], area: Area) -> f
     plot.bottom + 18.0
 }
 
-/// (from, to) of each step: totals stand on zero, changes on what came before.
+/// (from, to) of each step: totals start at zero, changes at the previous level.
 fn spans(steps: &[Step]) -> Vec<(f64, f64)> {
     let mut level = 0.0;
     let mut spans = Vec::with_capacity(steps.len());

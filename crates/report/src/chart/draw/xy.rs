@@ -1,4 +1,4 @@
-//! Points and lines between two axes, with lines to compare with.
+//! Points and lines between two axes, with reference lines.
 
 use super::super::canvas::{Canvas, Lettering};
 use super::super::scale::Scaled;
@@ -8,16 +8,16 @@ use super::{Area, Plot, SMALL, axes};
 
 const HEIGHT: f64 = 340.0;
 const NAME_ROOM: f64 = 20.0;
-/// Points beyond this many of a joined series have no circle of their own.
+/// A joined series with more points than this has no circles.
 const CIRCLES: usize = 60;
 
-/// Draws and gives where it ends.
+/// Draws the plot and returns where it ends.
 pub fn draw(canvas: &mut Canvas, chart: &Chart, xy: &Xy, area: Area) -> f64 {
-    // Words of lines to compare with may stand above the highest of them.
+    // Labels of reference lines may be above the highest line.
     let above = if xy.references.is_empty() { 6.0 } else { NAME_ROOM };
     let (top, bottom) = (area.top + above, area.top + above + HEIGHT);
     let points = || xy.series.iter().flat_map(|series| &series.points);
-    // The ends of roofs do not stretch the axis along; what is seen of them stretches the axis up.
+    // The ends of roofs do not extend the x axis; their visible part extends the y axis.
     let reach = Scaled::new(&chart.x, points().map(|point| point.x), 0.0, 1.0);
     let seen = xy.references.iter().flat_map(|line| line.points.windows(2));
     let seen = seen.filter_map(|pair| cut((pair[0], pair[1]), &reach)).map(|(from, to)| from.1.max(to.1));
@@ -63,7 +63,7 @@ pub fn draw(canvas: &mut Canvas, chart: &Chart, xy: &Xy, area: Area) -> f64 {
     end
 }
 
-/// All points, heavy ones first, so that light ones are not hidden behind them.
+/// All points, heavy ones first, so that they do not hide light ones.
 fn by_weight(xy: &Xy) -> Vec<(&XySeries, &Point)> {
     let mut points: Vec<(&XySeries, &Point)> =
         xy.series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point))).collect();
@@ -71,7 +71,7 @@ fn by_weight(xy: &Xy) -> Vec<(&XySeries, &Point)> {
     points
 }
 
-/// Areas, not radii, are in the proportion of weights.
+/// Areas, not radii, are proportional to weights.
 fn radius(series: &XySeries, point: &Point) -> f64 {
     match (series.join, point.weight) {
         (_, Some(weight)) => 3.0 + 11.0 * weight.clamp(0.0, 1.0).sqrt(),
@@ -104,7 +104,7 @@ fn joined(canvas: &mut Canvas, series: &XySeries, at: &dyn Fn(f64, f64) -> (f64,
     }
 }
 
-/// The part of a line that lies between the ends of both axes, as places.
+/// The part of a line between the ends of both axes, as positions.
 fn visible(line: &Reference, along: &Scaled, up: &Scaled) -> Vec<(f64, f64)> {
     let mut places = Vec::new();
     for pair in line.points.windows(2) {
@@ -119,7 +119,7 @@ fn visible(line: &Reference, along: &Scaled, up: &Scaled) -> Vec<(f64, f64)> {
     places
 }
 
-/// A segment cut to the ends of the axis along, following the axis' own course between its corners.
+/// A segment cut to the ends of the x axis, interpolated on the axis' own scale.
 fn cut(((x0, y0), (x1, y1)): ((f64, f64), (f64, f64)), along: &Scaled) -> Option<((f64, f64), (f64, f64))> {
     if x1 < x0 {
         return cut(((x1, y1), (x0, y0)), along);
@@ -145,7 +145,7 @@ fn reference(canvas: &mut Canvas, line: &Reference, along: &Scaled, up: &Scaled)
     }
 }
 
-/// The words of a line stand above its right end, or further down where that is taken.
+/// Draws the label of a line above its right end, or further down if that is occupied.
 fn name(canvas: &mut Canvas, line: &Reference, along: &Scaled, up: &Scaled, free: &mut Free) {
     let places = visible(line, along, up);
     let (Some(&(x0, y0)), Some(&(x1, y1))) = (places.get(places.len().wrapping_sub(2)), places.last()) else {

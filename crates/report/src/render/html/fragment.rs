@@ -1,5 +1,5 @@
-//! A report as a part of somebody else's page, such as a notebook: no script, nothing loaded, styles that reach nothing
-//! outside of it, light and dark as the page is.
+//! A report as a part of another page, such as a notebook: no script, nothing loaded, styles that do not
+//! affect anything outside of it, light or dark like the page.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use crate::Report;
 use crate::chart::{SvgOptions, Theme, escape, page_variables};
 
 const STYLE: &str = include_str!("fragment.css");
-/// Width that charts are drawn for; the page scales them to its own.
+/// Width to draw charts for; the page scales them.
 const CHART_WIDTH: f64 = 880.0;
 
 /// The verdict, charts, findings and the first `rows` rows of each table as one element.
@@ -50,7 +50,7 @@ pub fn html_fragment(report: &Report, rows: usize) -> String {
     page
 }
 
-/// Opens the element: what notebooks say of their theme comes after what the system says.
+/// Opens the element: a notebook's theme takes precedence over the system's.
 fn open(page: &mut String) {
     let (light, dark) = (page_variables(false), page_variables(true));
     _ = write!(

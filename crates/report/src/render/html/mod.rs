@@ -1,7 +1,9 @@
-//! A document as one page that works from disk: charts to point at, tables to sort and filter, light and dark.
+//! A document as one page that works from disk: charts with tooltips, tables to sort and filter, light and
+//! dark.
 //!
-//! Nothing is loaded from anywhere: styles, script, fonts and data are in the page. A table shows its first rows without
-//! any script; the others are compact data that the script reads when somebody sorts, filters or turns a page.
+//! Nothing is loaded from anywhere: styles, script, fonts and data are in the page. A table shows its first
+//! rows without any script; the others are compact data that the script reads when someone sorts, filters or
+//! turns a page.
 
 mod fragment;
 mod parts;
@@ -14,12 +16,12 @@ use std::fmt::Write;
 use base64::Engine;
 
 use crate::chart::{SvgOptions, Theme, escape, page_variables};
-use crate::document::{Document, Found};
+use crate::document::{Document, SectionContent};
 use crate::{HealthStatus, Verdict, fonts};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
-/// Width that charts are drawn for; the page scales them to its own.
+/// Width to draw charts for; the page scales them.
 const CHART_WIDTH: f64 = 1080.0;
 
 /// The page.
@@ -46,7 +48,7 @@ pub fn html(document: &Document) -> String {
         }
         for part in found {
             match part {
-                Found::Chart(chart) => {
+                SectionContent::Chart(chart) => {
                     let options = SvgOptions { theme: Theme::Page, width: CHART_WIDTH, heading: false };
                     _ = writeln!(
                         page,
@@ -57,10 +59,10 @@ pub fn html(document: &Document) -> String {
                         chart.svg(&options)
                     );
                 }
-                Found::Table(table) => table::table(&mut page, table),
-                Found::Findings => parts::findings(&mut page, &document.report),
-                Found::Health => parts::health(&mut page, &document.report),
-                Found::Notes => parts::notes(&mut page, &document.report.notes),
+                SectionContent::Table(table) => table::table(&mut page, table),
+                SectionContent::Findings => parts::findings(&mut page, &document.report),
+                SectionContent::Health => parts::health(&mut page, &document.report),
+                SectionContent::Notes => parts::notes(&mut page, &document.report.notes),
             }
         }
         page.push_str("</section>\n");
@@ -74,7 +76,7 @@ pub fn html(document: &Document) -> String {
 }
 
 fn head(page: &mut String, document: &Document) {
-    // The policy makes the browser itself refuse anything that is not part of the page.
+    // The policy makes the browser refuse anything that is not part of the page.
     const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; font-src data:; img-src data: blob:";
     _ = write!(
         page,

@@ -6,11 +6,11 @@ use crate::chart::escape;
 use crate::document::Figure;
 use crate::{HealthCheck, HealthStatus, Note, Report, Unit, Value, Verdict, evidence, number};
 
-/// Words for people: what stands between backticks was typed or is to be typed.
+/// Text for people: text in backticks was typed or is meant to be typed.
 pub fn prose(text: &str) -> String {
     let mut shown = String::new();
     for (place, part) in text.split('`').enumerate() {
-        // A backtick without its partner is a backtick.
+        // An unpaired backtick is just a backtick.
         match (place % 2, text.matches('`').count() % 2) {
             (1, 0) => _ = write!(shown, "<code>{}</code>", escape(part)),
             (_, 0) => shown.push_str(&escape(part)),
@@ -20,7 +20,7 @@ pub fn prose(text: &str) -> String {
     shown
 }
 
-/// Problems of one kind beyond this many are counted.
+/// More problems of one kind than this are only counted.
 const ALIKE: usize = 3;
 
 pub fn figures(page: &mut String, figures: &[Figure]) {
@@ -40,7 +40,7 @@ pub fn figures(page: &mut String, figures: &[Figure]) {
     page.push_str("</dl>\n");
 }
 
-/// What is wrong with the input, where everybody sees it.
+/// The problems of the input, at a prominent place.
 pub fn problems(page: &mut String, checks: &[HealthCheck]) {
     let problems: Vec<&HealthCheck> =
         checks.iter().filter(|check| check.status != HealthStatus::Pass).collect();

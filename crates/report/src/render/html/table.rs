@@ -1,4 +1,4 @@
-//! A table of a page: its first rows as they are, all rows as data for the script.
+//! A table of a page: its first rows as HTML, all rows as data for the script.
 
 use std::fmt::Write;
 
@@ -7,9 +7,9 @@ use serde_json::{Value as Json, json};
 use crate::chart::escape;
 use crate::{Table, Unit, Value, layout, number};
 
-/// Rows that are seen without turning a page.
+/// Rows per page of a table.
 pub const ROWS: usize = 20;
-/// Rows that a page carries; a name for each of a million calls is for JSON and the spreadsheet.
+/// Maximum rows in a page; a name for each of a million calls is for JSON and the spreadsheet.
 pub const MOST: usize = 20_000;
 
 pub fn table(page: &mut String, table: &Table) {
@@ -76,7 +76,7 @@ fn rows_text(rows: usize) -> String {
     if rows == 1 { "1 row".into() } else { format!("{number} rows") }
 }
 
-/// One cell, as the script writes it too.
+/// One cell, the same as the script writes it.
 fn cell(page: &mut String, value: &Value, unit: Unit, text: bool) {
     let shown = escape(&number::show(value, unit));
     _ = match value {
@@ -90,7 +90,7 @@ fn cell(page: &mut String, value: &Value, unit: Unit, text: bool) {
     };
 }
 
-/// Columns of plain values; an absent one is a list of the number of its reason.
+/// Columns of plain values; an absent one is a list with the index of its reason.
 fn data(table: &Table, shown: &[usize]) -> Json {
     let mut reasons: Vec<&str> = Vec::new();
     let mut columns: Vec<Json> = Vec::new();

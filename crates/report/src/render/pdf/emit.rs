@@ -1,4 +1,4 @@
-//! Pages of marks as a PDF file.
+//! Writes pages as a PDF file.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -18,7 +18,7 @@ use crate::render::RenderError;
 const IDENTITY: SystemInfo<'static> =
     SystemInfo { registry: Str(b"Adobe"), ordering: Str(b"Identity"), supplement: 0 };
 
-/// The file. It has no date, so that the same document gives the same bytes.
+/// The PDF file. It has no date, so that the same document gives the same bytes.
 pub fn emit(document: &Document, sheets: Sheets) -> Result<Vec<u8>, RenderError> {
     let creator = format!("rocm-perf {}", document.version);
     let mut used = Used::default();
@@ -154,7 +154,7 @@ fn compressed(data: &[u8]) -> Result<Vec<u8>, RenderError> {
         .map_err(|error| RenderError::Encoding(error.to_string()))
 }
 
-/// What stands at the foot of a page.
+/// The text at the foot of a page.
 fn foot(document: &Document, creator: &str, page: usize, pages: usize) -> [Stamp; 2] {
     let words = |x: f64, text: String, anchor: Anchor| Stamp::Words {
         x,

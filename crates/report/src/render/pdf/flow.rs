@@ -1,18 +1,18 @@
-//! What goes on which page.
+//! Decides what goes on which page.
 
 use super::sheets::{BOTTOM, LEFT, RIGHT, Sheets, Stamp, TOP, Type, lines};
 use super::table;
 use crate::chart::canvas::Canvas;
 use crate::chart::{Anchor, Chart, Ink, SvgOptions, text};
-use crate::document::{Document, Figure, Found};
+use crate::document::{Document, Figure, SectionContent};
 use crate::{HealthStatus, Report, Severity, Unit, Value, evidence, number};
 
 const BODY: f64 = 9.0;
-/// Figures of a row.
+/// Figures per row.
 const FIGURES: usize = 4;
-/// Charts are drawn this wide and then made to fit, so that their letters are a little smaller than the text's.
+/// Charts are drawn this wide and then scaled to fit, so that their text is a little smaller than the page's.
 const CHART_WIDTH: f64 = 760.0;
-/// Pieces of evidence of a finding.
+/// Maximum pieces of evidence per finding.
 const EVIDENCE: usize = 8;
 
 /// Lays a document out.
@@ -29,9 +29,9 @@ pub fn flow(document: &Document, rows: usize) -> Sheets {
     }
     for (section, parts) in document.outline() {
         sheets.space(22.0);
-        // A heading is never the last thing of a page.
+        // A heading is never at the end of a page.
         let first = match parts.first() {
-            Some(Found::Chart(chart)) => Picture::of(chart).height(),
+            Some(SectionContent::Chart(chart)) => Picture::of(chart).height(),
             _ => 100.0,
         };
         sheets.need(48.0 + first);
@@ -50,11 +50,11 @@ pub fn flow(document: &Document, rows: usize) -> Sheets {
         }
         for part in parts {
             match part {
-                Found::Chart(chart) => draw(&mut sheets, chart),
-                Found::Table(table) => table::table(&mut sheets, table, rows),
-                Found::Findings => findings(&mut sheets, &document.report),
-                Found::Health => health(&mut sheets, &document.report),
-                Found::Notes => {
+                SectionContent::Chart(chart) => draw(&mut sheets, chart),
+                SectionContent::Table(table) => table::table(&mut sheets, table, rows),
+                SectionContent::Findings => findings(&mut sheets, &document.report),
+                SectionContent::Health => health(&mut sheets, &document.report),
+                SectionContent::Notes => {
                     sheets.space(6.0);
                     for note in &document.report.notes {
                         sheets.paragraph(note, Type::new(BODY, Ink::Muted), LEFT);
@@ -105,7 +105,7 @@ fn status_ink(status: HealthStatus) -> Ink {
     }
 }
 
-/// A word in colour, and what it is about beside it.
+/// A coloured label, with text next to it.
 fn labelled(sheets: &mut Sheets, label: &str, ink: Ink, words: &str) {
     const INDENT: f64 = 48.0;
     sheets.need(BODY * 1.4);
@@ -123,7 +123,7 @@ struct Picture {
 }
 
 impl Picture {
-    /// As wide as the page allows, and never higher than one.
+    /// As wide as the page allows, and never higher than a page.
     fn of(chart: &Chart) -> Self {
         let options = SvgOptions { width: CHART_WIDTH, heading: false, ..SvgOptions::default() };
         let canvas = chart.canvas(&options);
@@ -140,7 +140,7 @@ impl Picture {
     }
 }
 
-/// A chart with its title and description, never over two pages.
+/// A chart with its title and description, never split over two pages.
 fn draw(sheets: &mut Sheets, chart: &Chart) {
     let picture = Picture::of(chart);
     sheets.space(14.0);

@@ -1,4 +1,4 @@
-//! A document as PDF: A4 pages with bookmarks, tables whose heading is repeated, and charts that stay sharp.
+//! A document as PDF: A4 pages with bookmarks, tables with repeated headings, and vector charts.
 //!
 //! ```text
 //! document ─► flow (what goes on which page) ─► sheets (pages of marks) ─► pen (operators of a page) ─► emit (PDF)

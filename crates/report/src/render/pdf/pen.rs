@@ -1,4 +1,4 @@
-//! Words and shapes as the operators of a PDF page.
+//! Text and shapes as the operators of a PDF page.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,13 +13,13 @@ use crate::fonts;
 /// Names of the two fonts in a page's resources.
 pub const FONTS: [Name<'static>; 2] = [Name(b"F0"), Name(b"F1")];
 
-/// How far the handles of a curve are out, for a quarter of a circle of radius 1.
+/// Distance of the control points of a curve, for a quarter of a circle of radius 1.
 const QUARTER: f64 = 0.552_284_75;
 
-/// What pages need besides their operators.
+/// Resources that pages need besides their operators.
 #[derive(Default)]
 pub struct Used {
-    /// Glyphs of the regular and of the medium font, with the character each stands for.
+    /// Glyphs of the regular and of the medium font, each with its character.
     pub glyphs: [BTreeMap<u16, char>; 2],
     /// Opacities in hundredths.
     pub opacities: BTreeSet<u8>,
@@ -33,7 +33,7 @@ pub fn opacity_name(hundredths: u8) -> String {
 /// The operators of a page.
 pub fn page(stamps: impl Iterator<Item = Stamp>, used: &mut Used) -> Vec<u8> {
     let mut content = Content::new();
-    // From here on y runs down, as on a canvas.
+    // From here on y points down, as on a canvas.
     content.transform([1.0, 0.0, 0.0, -1.0, 0.0, PAGE.1 as f32]);
     let mut pen = Pen { content, used };
     stamps.for_each(|stamp| pen.stamp(&stamp));
@@ -135,7 +135,7 @@ impl Pen<'_> {
             self.used.glyphs[font].insert(glyph, character);
             glyphs.extend(glyph.to_be_bytes());
         }
-        // Letters stand upright although y runs down.
+        // Letters are upright although y points down.
         let matrix = [cos, sin, sin, -cos, x, y].map(|number| number as f32);
         if style.halo {
             self.content.save_state();
@@ -154,7 +154,7 @@ impl Pen<'_> {
     }
 
     fn path(&mut self, points: &[(f64, f64)]) {
-        // A path that begins nowhere is an error in a PDF.
+        // A path without a start is an error in a PDF.
         if points.is_empty() {
             self.content.move_to(0.0, 0.0);
         }
@@ -168,7 +168,7 @@ impl Pen<'_> {
         }
     }
 
-    /// A box, with round corners where the radius is above zero.
+    /// A box, with rounded corners if the radius is positive.
     fn box_path(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), radius: f64) {
         let radius = radius.min(width / 2.0).min(height / 2.0);
         if radius <= 0.0 {

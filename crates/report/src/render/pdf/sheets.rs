@@ -1,18 +1,18 @@
-//! Pages of marks, before they are a PDF: words, lines, boxes and drawings at places.
+//! Pages before they become a PDF: text, lines, boxes and drawings at their positions.
 
 use crate::chart::canvas::Canvas;
 use crate::chart::{Anchor, Ink, text};
 
 /// A4 in points.
 pub const PAGE: (f64, f64) = (595.28, 841.89);
-/// Left and right edge of what is written.
+/// Left and right edge of the content.
 pub const LEFT: f64 = 44.0;
 pub const RIGHT: f64 = PAGE.0 - LEFT;
 /// Upper and lower edge.
 pub const TOP: f64 = 50.0;
 pub const BOTTOM: f64 = PAGE.1 - 56.0;
 
-/// Something at a place.
+/// Something at a position.
 pub enum Stamp {
     Words {
         x: f64,
@@ -30,7 +30,7 @@ pub enum Stamp {
         height: f64,
         ink: Ink,
     },
-    /// A chart, in this width.
+    /// A chart, scaled to this width.
     Drawing {
         x: f64,
         y: f64,
@@ -39,7 +39,7 @@ pub enum Stamp {
     },
 }
 
-/// Letters of a size and weight.
+/// Text size and weight.
 #[derive(Clone, Copy)]
 pub struct Type {
     pub size: f64,
@@ -57,10 +57,10 @@ impl Type {
     }
 }
 
-/// The pages, and where the next thing goes.
+/// The pages, and the current position.
 pub struct Sheets {
     pub pages: Vec<Vec<Stamp>>,
-    /// (title, page, place) of each section.
+    /// (title, page, position) of each section.
     pub sections: Vec<(String, usize, f64)>,
     pub y: f64,
 }
@@ -70,12 +70,12 @@ impl Sheets {
         Self { pages: vec![Vec::new()], sections: Vec::new(), y: TOP }
     }
 
-    /// Room left on this page.
+    /// Space left on this page.
     pub fn room(&self) -> f64 {
         BOTTOM - self.y
     }
 
-    /// Goes to a new page unless there is that much room, or the page is still empty.
+    /// Starts a new page if there is less space than this, unless the page is still empty.
     pub fn need(&mut self, height: f64) {
         if self.room() < height && self.y > TOP {
             self.next_page();
@@ -87,7 +87,7 @@ impl Sheets {
         self.y = TOP;
     }
 
-    /// Space, unless a page begins anyway.
+    /// Adds space, except at the top of a page.
     pub fn space(&mut self, height: f64) {
         if self.y > TOP {
             self.y += height;
@@ -108,7 +108,7 @@ impl Sheets {
         self.fill((LEFT, y), (RIGHT - LEFT, 0.5), ink);
     }
 
-    /// A paragraph in as many lines as it needs, over pages if it must.
+    /// A paragraph in as many lines as needed, across pages if necessary.
     pub fn paragraph(&mut self, words: &str, style: Type, left: f64) {
         let line = style.size * 1.4;
         for words in lines(words, style, RIGHT - left) {
@@ -125,7 +125,7 @@ impl Sheets {
     }
 }
 
-/// Words in lines of at most that width; what is too long for a line is broken.
+/// Text in lines of at most this width; longer words are broken.
 pub fn lines(words: &str, style: Type, room: f64) -> Vec<String> {
     let wide = |text: &str| text::width(text, style.size) > room;
     let mut lines: Vec<String> = vec![String::new()];

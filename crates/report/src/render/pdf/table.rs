@@ -7,10 +7,10 @@ use crate::{Table, Unit, Value, layout, number};
 const SIZE: f64 = 7.6;
 const ROW: f64 = 13.0;
 const GAP: f64 = 9.0;
-/// Mean width of a letter, to choose the columns as a terminal of that many letters would.
+/// Mean width of a letter, to choose the columns as for a terminal of that many letters.
 const LETTER: f64 = 0.52;
 
-/// A column: its number, its left edge and its width.
+/// A column: its index, its left edge and its width.
 struct Placed {
     column: usize,
     left: f64,
@@ -55,7 +55,7 @@ pub fn table(sheets: &mut Sheets, whole: &Table, rows: usize) {
     }
 }
 
-/// Numbers get what they need; text shares the rest in proportion to what it would like.
+/// Numbers get the width they need; text columns share the rest in proportion to their natural width.
 fn place(table: &Table, cells: &[Vec<String>], fit: &layout::Layout) -> Vec<Placed> {
     let natural = |column: usize| {
         let heading = text::width(&table.columns[column].heading(), SIZE);
@@ -67,7 +67,7 @@ fn place(table: &Table, cells: &[Vec<String>], fit: &layout::Layout) -> Vec<Plac
     let numbers: f64 = wanted.iter().filter(|(_, _, text)| !text).map(|(_, width, _)| width).sum();
     let texts: f64 = wanted.iter().filter(|(_, _, text)| *text).map(|(_, width, _)| width).sum();
     let room = (RIGHT - LEFT - gaps - numbers).max(0.0);
-    // Narrow columns of text are not shortened for the sake of a wide one.
+    // Narrow text columns are not shortened in favour of a wide one.
     let fair = room / wanted.iter().filter(|(_, _, text)| *text).count().max(1) as f64;
     let narrow: f64 = wanted.iter().filter(|(_, w, text)| *text && *w <= fair).map(|(_, w, _)| w).sum();
     let (wide_room, wide) = (room - narrow, texts - narrow);
@@ -82,7 +82,7 @@ fn place(table: &Table, cells: &[Vec<String>], fit: &layout::Layout) -> Vec<Plac
     placed
 }
 
-/// What is left over goes between text and the numbers after it, or between all columns, so that tables are as wide
+/// Extra space goes between text and the numbers after it, or between all columns, so that tables are as wide
 /// as the page.
 fn spread(table: &Table, placed: &mut [Placed], over: f64) {
     if over <= 0.0 {
@@ -100,12 +100,12 @@ fn spread(table: &Table, placed: &mut [Placed], over: f64) {
     }
 }
 
-/// Texts cut so that they fit and names that differ look different.
+/// Texts cut to fit, so that different names still look different.
 fn shortened(table: &Table, cells: &[Vec<String>], placed: &[Placed]) -> Vec<Vec<String>> {
     let mut shown = cells.to_vec();
     for p in placed.iter().filter(|p| table.columns[p.column].text) {
         let texts: Vec<&str> = cells.iter().map(|row| row[p.column].as_str()).collect();
-        // Kernel names have more capitals and digits than sentences have.
+        // Kernel names have more capitals and digits than sentences.
         let all: usize = texts.iter().map(|text| text.chars().count()).sum();
         let letter = texts.iter().map(|words| text::width(words, SIZE)).sum::<f64>() / all.max(1) as f64;
         let letters = (p.width / letter.max(1.0)) as usize;

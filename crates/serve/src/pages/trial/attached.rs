@@ -12,7 +12,7 @@ use crate::pages::views::{Section, file_name};
 /// Endings of files that the Perfetto UI reads.
 const TRACES: [&str; 5] = [".pftrace", ".perfetto-trace", ".json.gz", ".pt.trace.json", ".trace.json"];
 
-/// The files, what is missing of the contract, and which analyses are not there.
+/// The files, contract parts that are missing, and analyses that were not attached.
 pub fn files(name: &str, trial: &Trial, missing: &[&Section]) -> Markup {
     let has = |wanted: &&str| trial.artifacts.iter().any(|artifact| file_name(&artifact.path) == *wanted);
     let absent: Vec<&str> = REQUIRED.into_iter().filter(|wanted| !has(wanted)).collect();

@@ -1,4 +1,4 @@
-//! What could be won, as the analyses say it.
+//! Possible gains, as the analyses report them.
 
 use maud::{Markup, html};
 use report::{Unit, Value, show};
@@ -65,7 +65,7 @@ fn finding(finding: &Json) -> Markup {
 
 fn evidence_words(key: &str, value: &Json) -> String {
     match value.as_f64() {
-        // Points in time are too long for people as durations.
+        // Points in time are too long to read as durations.
         Some(number) if key.ends_with("_ns") && !key.ends_with("start_ns") && !key.ends_with("end_ns") => {
             show(&Value::Float(number), Unit::Ns)
         }

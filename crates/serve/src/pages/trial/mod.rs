@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `read` | the documents of a trial |
 //! | `summary` | verdict, figures, health and profile |
-//! | `findings` | what could be won |
+//! | `findings` | possible gains |
 //! | `sections` | tables and charts of the analyses, by `views.toml` |
 //! | `attached` | files and notes |
 

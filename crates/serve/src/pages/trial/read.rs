@@ -30,7 +30,7 @@ pub struct Read {
 }
 
 impl Read {
-    /// Reads all that the page may show.
+    /// Reads all documents that the page may show.
     pub async fn all(state: &Dashboard, artifacts: &[Artifact]) -> Self {
         let wanted: BTreeSet<&str> = views::sections()
             .iter()
@@ -53,7 +53,7 @@ impl Read {
         self.documents.iter().find(|(path, _)| *path == artifact.path).map(|(_, document)| &**document)
     }
 
-    /// The document with that file name.
+    /// The document with this file name.
     pub fn named(&self, name: &str) -> Option<&Document> {
         self.documents.iter().find(|(path, _)| file_name(path) == name).map(|(_, document)| &**document)
     }

@@ -15,12 +15,12 @@ use crate::pages::{charts, parallel, tables};
 use crate::state::Dashboard;
 use crate::table::TableQuery;
 
-/// Rows of a table before its own page.
+/// Rows of a table that are shown here; the rest is on its own page.
 const ROWS: usize = 8;
 /// Bars of a chart.
 const BARS: usize = 12;
 
-/// The sections that have something to show, and those that have nothing.
+/// The sections with something to show, and the empty ones.
 pub fn all(
     name: &str,
     trial: &Trial,
@@ -71,7 +71,7 @@ fn show_part(
     (!chart.is_empty()).then(|| charts::chart(chart, part.zoom))
 }
 
-/// The first rows of a table, and the way to all of them.
+/// The first rows of a table, and a link to all of them.
 fn short_table(
     name: &str,
     trial: &str,
@@ -103,7 +103,7 @@ fn short_table(
     }
 }
 
-/// What the latest tuned trial of an experiment says of its parameters, where one was tuned.
+/// The parameters of the latest tuned trial of an experiment, if one was tuned.
 pub async fn tuning(state: &Dashboard, found: &Experiment) -> Option<Markup> {
     let tuned = |(_, path): &&(String, String)| file_name(path) == "autotune.json";
     let (trial, _) = found.artifacts.iter().rev().find(tuned)?;

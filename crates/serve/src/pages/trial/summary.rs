@@ -1,4 +1,4 @@
-//! What a trial says at its top: verdict, figures, what is wrong with its traces, what it ran on.
+//! The top of a trial's page: verdict, figures, what is wrong with its traces, what it ran on.
 
 use std::collections::BTreeSet;
 
@@ -82,7 +82,7 @@ pub fn figures(trial: &Trial) -> Markup {
     }
 }
 
-/// What is wrong with the traces, where everybody sees it.
+/// What is wrong with the traces, shown prominently.
 pub fn health(read: &Read) -> Markup {
     let mut seen = BTreeSet::new();
     let checks =
@@ -106,10 +106,10 @@ pub fn health(read: &Read) -> Markup {
     }
 }
 
-/// What it ran on; what nobody told is shown as such.
+/// What it ran on; unknown facts are shown as such.
 pub fn profile(trial: &Trial) -> Markup {
     let absent = trial.metadata.get("absent");
-    let reason = |field: &str| absent.and_then(|absent| absent[field].as_str()).unwrap_or("not told");
+    let reason = |field: &str| absent.and_then(|absent| absent[field].as_str()).unwrap_or("unknown");
     html! {
         section #profile {
             h2 { "Profile" }

@@ -1,4 +1,4 @@
-//! Proposals from another program: it finds the evidence in a JSON file and prints proposals as JSON.
+//! Proposals from another program: it reads the evidence from a JSON file and prints proposals as JSON.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,11 +9,11 @@ use serde_json::Value as Json;
 use super::{NoProposal, Proposal, splice};
 use crate::optimize::source::{Kernel, Source};
 
-/// The program finds the evidence in the file that this variable names.
+/// This variable names the file with the evidence.
 pub const CONTEXT_VARIABLE: &str = "ROCM_PERF_CONTEXT";
 
-/// Asks the program. It prints `{"proposals": [{"description": "…", "source": "whole file"}]}`, or `kernel` with the
-/// kernel alone instead of `source`.
+/// Runs the program. It prints `{"proposals": [{"description": "…", "source": "whole file"}]}`, or `kernel`
+/// with only the kernel instead of `source`.
 pub fn proposals(
     words: &[String],
     context: &Json,

@@ -1,5 +1,5 @@
-//! Proposals from a language model behind an OpenAI-compatible endpoint. Off unless asked for; what it answers is
-//! a proposal like any other: guarded, built, checked and measured.
+//! Proposals from a language model behind an OpenAI-compatible endpoint. Off by default; its response is a
+//! proposal like any other: guarded, built, checked and measured.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,27 +10,27 @@ use serde_json::json;
 use super::{Attempt, Evidence, NoProposal, Proposal, splice};
 use crate::optimize::source::{Kernel, Source};
 
-/// Where the model is and how it is asked.
+/// Where the model is and how to ask it.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
-    /// `https://host/v1`, `http://host:port/v1`, or the whole address of chat completions.
+    /// `https://host/v1`, `http://host:port/v1`, or the full address of chat completions.
     pub url: String,
     /// The model's name.
     pub model: String,
-    /// Key, where the endpoint wants one.
+    /// Key, if the endpoint requires one.
     pub key: Option<String>,
-    /// Longest wait for an answer.
+    /// Longest wait for a response.
     pub timeout: Duration,
-    /// Of the answer.
+    /// Sampling temperature.
     pub temperature: f64,
-    /// Certificates of authorities to trust; the system's without.
+    /// CA certificates to trust [default: the system's].
     pub certificates: Option<PathBuf>,
 }
 
-/// Longest difference of an attempt that is shown again.
+/// Longest diff of an attempt that is shown to the model again.
 const LONGEST_DIFF: usize = 6000;
 
-/// Asks for a faster kernel; `attempts` holds earlier answers and their outcomes.
+/// Asks for a faster kernel; `attempts` holds earlier responses and their outcomes.
 pub fn proposal(
     endpoint: &Endpoint,
     source: &Source,
@@ -46,7 +46,7 @@ pub fn proposal(
     Ok(Proposal::of_source("llm", format!("answer of {}", endpoint.model), text, flags))
 }
 
-/// What the model is told: the rules, the evidence, the kernel, and what was wrong before.
+/// The prompt: the rules, the evidence, the kernel, and what was wrong before.
 pub fn prompt(source: &Source, kernel: &Kernel, evidence: &Evidence, attempts: &[Attempt]) -> String {
     let code = &source.text[kernel.definition.clone()];
     let mut prompt = format!(

@@ -17,18 +17,18 @@ pub struct Proposal {
     pub origin: String,
     /// What it does, in one line.
     pub description: String,
-    /// The whole source afterwards.
+    /// The whole source after the change.
     pub text: String,
-    /// What it may change beside the body.
+    /// What it may change besides the body.
     pub header: Header,
-    /// Tells it from the proposer's others, wherever lines move.
+    /// Identifies it among the proposer's others, even if lines move.
     pub key: String,
-    /// Compiler options that it is built with, beside those of the build command.
+    /// Compiler options for its build, in addition to those of the build command.
     pub flags: Vec<String>,
 }
 
 impl Proposal {
-    /// A change of the source alone, which its origin tells from others.
+    /// A change of the source alone, identified by its origin.
     pub fn of_source(origin: &str, description: String, text: String, flags: &[String]) -> Self {
         let (key, header) = (String::new(), Header::Identical);
         Self { origin: origin.into(), description, text, header, key, flags: flags.to_vec() }
@@ -42,25 +42,25 @@ pub struct Evidence {
     pub dispatches: usize,
     /// Their time in a run.
     pub total_ns: Option<i64>,
-    /// Share of the critical path, or of kernel time where there is no path.
+    /// Share of the critical path, or of kernel time without a path.
     pub share_pct: Option<f64>,
-    /// Where the share is from.
+    /// What the share is based on.
     pub ranked_by: &'static str,
-    /// Threads of a workgroup, where all dispatches have the same.
+    /// Threads of a workgroup, if all dispatches have the same.
     pub workgroup: Option<u32>,
     /// The GPU.
     pub gpu: Option<String>,
-    /// Whatever else was collected, by name: what bounds the kernel, the roofline, counters, stalls, registers.
+    /// Other collected facts, by name: what bounds the kernel, the roofline, counters, stalls, registers.
     pub more: Vec<(String, Json)>,
 }
 
 impl Evidence {
-    /// Adds what was collected elsewhere.
+    /// Adds facts that were collected elsewhere.
     pub fn add(&mut self, name: &str, facts: Json) {
         self.more.push((name.to_string(), facts));
     }
 
-    /// For prompts, other programs and the audit.
+    /// JSON for prompts, other programs and the audit.
     pub fn to_json(&self) -> Json {
         let mut all = json!({
             "dispatches": self.dispatches,
@@ -77,21 +77,21 @@ impl Evidence {
     }
 }
 
-/// A proposal that was tried, for the next one.
+/// A proposal that was tried, as input for the next one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Attempt {
     /// What it changed.
     pub diff: String,
     /// Its outcome.
     pub status: &'static str,
-    /// Why: a refusal, or what was measured.
+    /// Why: a refusal, or the measurement.
     pub reason: String,
-    /// What the compiler complained about.
+    /// The compiler's errors.
     pub errors: String,
 }
 
 impl Attempt {
-    /// For other programs.
+    /// JSON for other programs.
     pub fn to_json(&self) -> Json {
         json!({ "diff": self.diff, "status": self.status, "reason": self.reason, "errors": self.errors })
     }
@@ -114,12 +114,12 @@ pub fn rows_of(report: &Json, kernel: &str) -> Vec<(String, Json)> {
     found
 }
 
-/// Why a proposer gave nothing.
+/// Why a proposer returned nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NoProposal(pub String);
 
-/// Puts a kernel written anew in place of the old one; only its body is taken, and only when all else is the same.
+/// Replaces a kernel by a rewritten one; takes only its body, and only if everything else is the same.
 pub fn splice(source: &Source, kernel: &Kernel, written: &str) -> Result<String, NoProposal> {
     let refused = |why: &str| Err(NoProposal(why.into()));
     let Some(answer) = Source::parse(written) else { return refused("the response is not code") };

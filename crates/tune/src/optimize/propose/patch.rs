@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{NoProposal, Proposal};
 
-/// The proposal of a patch file.
+/// The proposal in a patch file.
 pub fn proposal(source: &str, path: &Path, flags: &[String]) -> Result<Proposal, NoProposal> {
     let wrong = |why: String| NoProposal(format!("`{}` {why}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
@@ -15,7 +15,7 @@ pub fn proposal(source: &str, path: &Path, flags: &[String]) -> Result<Proposal,
 
 /// Applies a unified diff.
 pub fn apply(source: &str, patch: &str) -> Result<String, String> {
-    // What git and mail put before the first file name is none of the patch.
+    // What git and mail put before the first file name is not part of the patch.
     let start = if patch.starts_with("--- ") { Some(0) } else { patch.find("\n--- ").map(|at| at + 1) };
     let patch = &patch[start.ok_or("is not a unified diff")?..];
     let parsed = diffy::Patch::from_str(patch).map_err(|error| format!("is not a unified diff: {error}"))?;

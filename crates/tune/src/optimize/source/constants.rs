@@ -7,7 +7,7 @@ use super::{Source, visit};
 pub(in crate::optimize) struct Macro {
     /// Its name.
     pub name: String,
-    /// What it stands for.
+    /// Its value.
     pub value: String,
     /// Whether it has parameters.
     pub parameters: bool,

@@ -1,12 +1,12 @@
 //! Makes HIP and CUDA parse as C++: replaces their keywords by C++ of the same length.
 //!
-//! The grammar of C++ is half as large as that of CUDA, and what kernels add to it is small: qualifiers of
-//! functions and variables, launch bounds, and the brackets of a launch. Every byte stays at its place, so that
-//! places in the tree are places in the text.
+//! The C++ grammar is half as large as the CUDA grammar, and kernels add little to C++: qualifiers of
+//! functions and variables, launch bounds, and the brackets of a launch. Every byte stays at its position, so
+//! that positions in the tree are positions in the text.
 
 use std::ops::Range;
 
-/// Qualifiers, and what stands for them: as long as they are where a name of C++ is, else with blanks behind.
+/// Qualifiers and their replacements: of the same length if they are C++ names, else padded with spaces.
 const QUALIFIERS: &[(&str, &str)] = &[
     ("__global__", "__inline__"),
     ("__device__", "__inline__"),
@@ -20,15 +20,15 @@ const QUALIFIERS: &[(&str, &str)] = &[
     ("__align__", "alignas"),
 ];
 
-/// With an argument list behind, which may have several parts.
+/// Followed by an argument list, which may have several parts.
 const BOUNDS: &str = "__launch_bounds__";
 const BOUNDS_MASK: &str = "alignas";
 
-/// A source as the grammar of C++ can read it.
+/// A source that the C++ grammar can read.
 pub(super) struct Masked {
     /// As long as the original.
     pub text: String,
-    /// Words of the original whose mask is shorter than they are, in order.
+    /// Words of the original that are longer than their mask, in order.
     pub words: Vec<Range<usize>>,
 }
 
@@ -39,7 +39,7 @@ pub(super) fn mask(source: &str) -> Masked {
     let mut at = 0;
     while at < text.len() {
         let rest = &source.as_bytes()[at..];
-        // `1'000` is no character.
+        // `1'000` is not a character.
         let separator = rest[0] == b'\'' && at > 0 && text[at - 1].is_ascii_digit();
         if separator {
             at += 1;
@@ -81,7 +81,7 @@ pub(super) fn mask(source: &str) -> Masked {
     Masked { text, words }
 }
 
-/// Writes a mask over a word, and blanks over what is left of it.
+/// Writes a mask over a word, and spaces over the rest of it.
 fn put(text: &mut [u8], word: &Range<usize>, mask: &str) {
     text[word.clone()].fill(b' ');
     text[word.start..word.start + mask.len()].copy_from_slice(mask.as_bytes());
@@ -107,7 +107,7 @@ fn opaque(rest: &[u8]) -> Option<usize> {
     }
 }
 
-/// How far it is to behind the bracket that closes the one that follows; none where no bracket does.
+/// Distance to the end of the bracket pair that follows; `None` if it is not closed.
 fn closing(rest: &[u8]) -> Option<usize> {
     let open = rest.iter().position(|b| !b.is_ascii_whitespace()).filter(|&place| rest[place] == b'(')?;
     let mut depth = 0;
@@ -124,7 +124,7 @@ fn closing(rest: &[u8]) -> Option<usize> {
     None
 }
 
-/// `(256, 2)` as one value: `alignas` takes no more.
+/// `(256, 2)` as one value: `alignas` accepts only one.
 fn one_argument(list: &mut [u8]) {
     let mut depth = 0;
     for byte in list {

@@ -24,7 +24,7 @@ struct Request {
     link: Vec<String>,
 }
 
-/// Options of the GPU compiler that mean nothing here: the word itself, or how it begins.
+/// Options of the GPU compiler that have no meaning here: the word itself, or its prefix.
 const GPU_ONLY: [&str; 14] = [
     "--offload-arch",
     "--amdgpu-target",
@@ -42,7 +42,7 @@ const GPU_ONLY: [&str; 14] = [
     "-s",
 ];
 
-/// Options whose value is the next word, by where they go.
+/// Options whose value is the next word, by what they are for.
 const COMPILE_VALUES: [&str; 8] = ["-I", "-D", "-U", "-include", "-isystem", "-iquote", "-MF", "-MT"];
 const LINK_VALUES: [&str; 3] = ["-L", "-l", "-Xlinker"];
 
@@ -52,7 +52,7 @@ pub fn main(arguments: &[String]) -> ExitCode {
         print!("{}", version(&settings::rocm_version()));
         return ExitCode::SUCCESS;
     }
-    // As the real one does: options that a build system cannot hand on.
+    // As the real one does: options that a build system cannot pass on.
     let appended = std::env::var("HIPCC_COMPILE_FLAGS_APPEND").unwrap_or_default();
     let arguments: Vec<String> =
         arguments.iter().cloned().chain(appended.split_whitespace().map(String::from)).collect();
@@ -125,7 +125,7 @@ fn is_source(path: &str) -> bool {
     ["cu", "hip", "cpp", "cc", "cxx", "C"].contains(&extension)
 }
 
-/// Compiles and links; gives the compiler's exit code when it fails.
+/// Compiles and links; returns the compiler's exit code if it fails.
 fn compile(request: &Request) -> Result<u8, String> {
     if request.sources.is_empty() && request.link.is_empty() {
         return Err("no input files".into());
@@ -214,7 +214,7 @@ fn run(request: &Request, command: &mut Command) -> Result<u8, String> {
     Ok(status.code().unwrap_or(1) as u8)
 }
 
-/// The compiler that is there.
+/// The installed compiler.
 struct Compiler {
     path: PathBuf,
     gcc: bool,

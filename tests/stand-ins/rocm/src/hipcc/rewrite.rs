@@ -9,7 +9,7 @@ pub(super) fn rewrite(source: &str, gcc: bool) -> String {
     rewriter.run()
 }
 
-/// GCC spells unrolling its own way.
+/// GCC has its own syntax for unrolling.
 fn gcc_pragmas(source: &str) -> String {
     let mut out = String::with_capacity(source.len());
     for line in source.split_inclusive('\n') {
@@ -50,7 +50,7 @@ impl Rewriter<'_> {
                     kernels.extend(self.kernel(i, depth, &mut edits));
                 }
                 TokenKind::Word if self.word(i) == "__shared__" => self.shared(i, &mut edits),
-                // No macro: system headers say `__attribute__((__noinline__))`.
+                // Not a macro: system headers say `__attribute__((__noinline__))`.
                 TokenKind::Word
                     if self.word(i) == "__noinline__" && self.sign(i.wrapping_sub(1)) != Some(b'(') =>
                 {
@@ -112,7 +112,7 @@ impl Rewriter<'_> {
         None
     }
 
-    /// Marks the entry of a kernel, and gives its name where its address can be taken at the end of the file.
+    /// Marks the entry of a kernel, and returns its name if its address can be taken at the end of the file.
     fn kernel(&self, i: usize, depth: usize, edits: &mut Vec<Edit>) -> Option<&str> {
         let attribute = if self.gcc { "__attribute__((noipa))" } else { "__attribute__((noinline))" };
         let Token { start, end, .. } = self.tokens[i];

@@ -1,4 +1,4 @@
-//! The runtime's headers and object, written and compiled once per version beside the program.
+//! The runtime's headers and object, written and compiled once per version, next to the program.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ const FILES: &[(&str, &str)] = files![
     "rocblas.cpp",
 ];
 
-/// Gives the runtime, compiling it when this version of it was not yet.
+/// Returns the runtime, compiling it if this version of it does not exist yet.
 pub(super) fn build(compiler: &Compiler) -> Result<Runtime, String> {
     let mut hasher = DefaultHasher::new();
     (FILES, &compiler.path).hash(&mut hasher);
@@ -77,7 +77,7 @@ fn build_in(home: &Path, folder: &Path, compiler: &Compiler) -> Result<(), Strin
     if !status.success() {
         return Err(format!("cannot build the runtime: {command:?}: {status}"));
     }
-    // Whoever comes second throws its own away.
+    // If another process was faster, ours is thrown away.
     let made = scratch.keep();
     if std::fs::rename(&made, folder).is_err() {
         let _ = std::fs::remove_dir_all(&made);

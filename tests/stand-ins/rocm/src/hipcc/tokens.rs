@@ -52,7 +52,7 @@ fn marker_is_system(line: &str) -> Option<bool> {
     })
 }
 
-/// Scans one line, or further where a literal goes on; gives the place of the next line.
+/// Scans one line, or further if a literal continues; returns the position of the next line.
 fn scan_line(bytes: &[u8], mut at: usize, tokens: &mut Vec<Token>) -> usize {
     while at < bytes.len() {
         let byte = bytes[at];

@@ -13,7 +13,7 @@ use super::services::Services;
 use crate::log::{self, Recording};
 use crate::settings::{Version, fault};
 
-/// Attaches, waits, and writes; after it has ended unless it is told to write before.
+/// Attaches, waits, and writes; after the process has ended, unless told to write before.
 pub(super) fn run(line: &CommandLine, pid: i64, version: Version) -> Result<Ended, Stop> {
     let variables = variables_of(pid)?;
     let variable = |name: &str| variables.iter().find_map(|text| text.strip_prefix(name)?.strip_prefix('='));
@@ -26,7 +26,7 @@ pub(super) fn run(line: &CommandLine, pid: i64, version: Version) -> Result<Ende
         }
     }
     let end = now();
-    // ROCm 7.2.1 attaches and detaches without a word, and leaves no file.
+    // ROCm 7.2.1 attaches and detaches without a message, and leaves no file.
     if fault("attach_writes_nothing") || version == Version(7, 2, 1) {
         return Ok(Ended::Exit(0));
     }
@@ -35,7 +35,7 @@ pub(super) fn run(line: &CommandLine, pid: i64, version: Version) -> Result<Ende
     recordings.retain(|recording| recording.pid == pid);
     for recording in &mut recordings {
         keep_between(recording, start, end);
-        // Without the variable queues are not intercepted, and calls are all there is.
+        // Without the variable queues are not intercepted, and only calls are recorded.
         if variable("ROCP_TOOL_ATTACH") != Some("1") {
             recording.kernels.clear();
             recording.copies.clear();

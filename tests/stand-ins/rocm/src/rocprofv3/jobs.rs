@@ -11,11 +11,11 @@ use crate::settings::Version;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Pass {
     pub values: Values,
-    /// `pmc_1`, `pass_2`; none for a run of its own.
+    /// `pmc_1`, `pass_2`; `None` for a single run.
     pub folder: Option<String>,
 }
 
-/// The runs that a command line asks for; none at all for a text file without a counter line.
+/// The runs that a command line asks for; empty for a text file without a counter line.
 pub(super) fn passes(line: &CommandLine, version: Version) -> Result<Vec<Pass>, Stop> {
     let Some(input) = line.values.get("input").and_then(Value::as_str) else {
         if line.pmc.len() > 1 {

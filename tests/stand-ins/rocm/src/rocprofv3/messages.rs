@@ -1,8 +1,8 @@
-//! What the real one says on stderr, in its own forms.
+//! The real profiler's messages on stderr, in their own formats.
 
 use crate::settings::{self, Version};
 
-/// The launcher's prefix: newer ones name themselves.
+/// The launcher's prefix: newer ones print their name.
 pub(super) fn prefix() -> &'static str {
     if settings::rocm_version() >= Version(7, 13, 0) { "[rocprofv3] " } else { "" }
 }

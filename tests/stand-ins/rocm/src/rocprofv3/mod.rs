@@ -41,7 +41,7 @@ pub fn main(arguments: &[String]) -> ExitCode {
     }
 }
 
-/// Ends this process as the application ended.
+/// Ends this process the way the application ended.
 fn end_as(ended: Ended) -> ExitCode {
     match ended {
         Ended::Exit(code) => ExitCode::from(code as u8),
@@ -103,7 +103,7 @@ fn run_passes(line: &CommandLine, version: Version) -> Result<Ended, Stop> {
         let command = words.join(", ");
         return Err(Stop::fatal(format!("Command '[{command}]' returned non-zero exit status {code}.")));
     }
-    // Of a text file without a counter line: nothing was run, and nothing is said.
+    // A text file without a counter line: nothing was run, and nothing is printed.
     Ok(Ended::Exit(0))
 }
 

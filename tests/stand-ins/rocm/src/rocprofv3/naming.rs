@@ -1,11 +1,11 @@
-//! Names of output files: the place-holders that each process resolves when it writes.
+//! Names of output files: the placeholders that each process resolves when it writes.
 
 use std::path::{Path, PathBuf};
 
 use crate::log::Recording;
 use crate::settings::{self, Version};
 
-/// Resolves place-holders in a folder or file name.
+/// Resolves placeholders in a folder or file name.
 pub(super) fn resolve(pattern: &str, recording: &Recording) -> String {
     let mut text = pattern.to_string();
     for (open, close) in [("%env{", "}%"), ("$env{", "}"), ("$ENV{", "}")] {
@@ -43,7 +43,7 @@ pub(super) fn resolve(pattern: &str, recording: &Recording) -> String {
         ("j", variable(&["SLURM_JOB_ID"]).unwrap_or_else(|| "0".into())),
         ("rank", rank.clone()),
         ("r", rank.clone()),
-        // Meant to fall back to the pid, but the default rank counts as known.
+        // Meant to fall back to the pid, but the default rank counts as set.
         ("nid", rank),
         ("size", size.clone()),
         ("s", size),
@@ -64,7 +64,7 @@ pub(super) fn resolve(pattern: &str, recording: &Recording) -> String {
     text
 }
 
-/// Variables that tell the rank, in order. torchrun's are not among them.
+/// Variables that hold the rank, in order. torchrun's are not among them.
 fn rank_variables() -> &'static [&'static str] {
     if settings::rocm_version() >= Version(7, 13, 0) {
         &[
@@ -112,7 +112,7 @@ pub(super) fn prefix(folder: &str, pass: Option<&str>, name: Option<&str>, recor
     path.join(name)
 }
 
-/// A file of that prefix.
+/// A file with that prefix.
 pub(super) fn file(prefix: &Path, ending: &str) -> PathBuf {
     let name = prefix.file_name().unwrap_or_default().to_string_lossy();
     prefix.with_file_name(format!("{name}_{ending}"))

@@ -1,4 +1,4 @@
-//! The launcher's argument grammar, as Python's argparse gives it to the real one.
+//! The launcher's argument grammar, as defined by Python's argparse in the real one.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub(super) type Values = BTreeMap<String, Value>;
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct CommandLine {
     pub values: Values,
-    /// Every `--pmc` of its own, from 7.13 on.
+    /// The counters of each `--pmc`, from 7.13 on.
     pub pmc: Vec<Vec<String>>,
     pub application: Vec<String>,
     /// Whether there was a `--`.
@@ -139,7 +139,7 @@ fn argument(spec: &Spec, message: String) -> Stop {
     Stop::usage(format!("argument {names}--{}: {message}", spec.long))
 }
 
-/// The option that a word names, and a value that is glued to it.
+/// The option that a word names, and a value that is attached to it.
 fn find(word: &str, version: Version) -> Option<(Spec, Option<String>)> {
     let known = |spec: &Spec| spec.since <= version;
     if let Some(long) = word.strip_prefix("--") {
@@ -174,7 +174,7 @@ fn checked(spec: &Spec, values: Vec<String>) -> Result<Vec<String>, Stop> {
     Ok(checked)
 }
 
-/// A boolean's word; what is none of them is most often the application, swallowed for want of a `--`.
+/// A boolean's word; any other word is usually the application, consumed because `--` is missing.
 fn truth(text: &str) -> Result<bool, Stop> {
     match text.to_ascii_lowercase().as_str() {
         "y" | "yes" | "t" | "true" | "on" | "1" => Ok(true),

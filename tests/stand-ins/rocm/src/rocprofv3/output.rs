@@ -1,4 +1,4 @@
-//! The files of one process, in every format asked for; all describe the same events.
+//! The files of one process, in every requested format; all describe the same events.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ pub(super) struct Output<'a> {
 }
 
 impl Output<'_> {
-    /// Writes the files of a process; nothing when nothing was recorded.
+    /// Writes the files of a process; none if nothing was recorded.
     pub fn write(&self, recording: &Recording) -> io::Result<()> {
         let mut recording = recording.clone();
         self.vary(&mut recording);
@@ -63,7 +63,7 @@ impl Output<'_> {
         Ok(())
     }
 
-    /// Records that any service has of a process.
+    /// How many records of a process any service has.
     fn records(&self, recording: &Recording) -> usize {
         let on = |key: &str, count: usize| if self.services.on(key) { count } else { 0 };
         let counted = if self.services.counting() { recording.kernels.len() } else { 0 };
@@ -77,7 +77,7 @@ impl Output<'_> {
             + sampled
     }
 
-    /// Later passes are other executions: a dispatch may be missing or come on top.
+    /// Later passes are other executions: a dispatch may be missing or additional.
     fn vary(&self, recording: &mut Recording) {
         if self.number == 0 {
             return;
@@ -177,7 +177,7 @@ impl Output<'_> {
         };
         let options = convert::rocprofv3::csv::Options { columns, ..Default::default() };
         for (path, _) in convert::rocprofv3::csv::write(&trace, prefix, &options)? {
-            // Without a kernel trace, dispatches were kept for their counters only.
+            // Without a kernel trace, dispatches were kept only for their counters.
             if path.to_string_lossy().ends_with("_kernel_trace.csv") && !self.services.on("kernel_trace") {
                 std::fs::remove_file(path)?;
                 continue;
@@ -195,7 +195,7 @@ impl Output<'_> {
         Ok(())
     }
 
-    /// Dispatches that were kept for their counters only are no kernel trace.
+    /// Dispatches that were kept only for their counters are not a kernel trace.
     fn after_json(&self, path: &Path) -> io::Result<()> {
         if self.services.on("kernel_trace") || !self.services.counting() {
             return Ok(());
@@ -242,7 +242,7 @@ struct Closures<'a> {
 /// Names of the counters of the n-th dispatch.
 type CountersOf<'a> = Box<dyn Fn(usize, &Kernel) -> Vec<String> + 'a>;
 
-/// Says that a file was opened, at a level that is no error; and fails like a full disk when asked to.
+/// Logs that a file was opened, not as an error; fails like a full disk if that fault is set.
 fn opened(path: &Path) -> io::Result<()> {
     if fault("disk_full") {
         std::fs::write(path, b"half a fi")?;
@@ -252,7 +252,7 @@ fn opened(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The formats asked for, or the release's own.
+/// The requested formats, or the release's default.
 pub(super) fn formats(values: &Values, version: Version) -> Vec<String> {
     let asked = values.get("output_format").and_then(Value::as_array).into_iter().flatten();
     let asked: Vec<String> = asked.filter_map(|f| f.as_str().map(String::from)).collect();

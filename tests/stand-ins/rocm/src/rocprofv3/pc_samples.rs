@@ -1,4 +1,4 @@
-//! PC samples: in CSV only, as many per dispatch as its time holds intervals.
+//! PC samples: only in CSV, one per sampling interval of a dispatch.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::log::Recording;
 use crate::machine::part_of;
 use crate::settings;
 
-/// Whether what is asked can be sampled; asked for at all only when the gate is open.
+/// Whether the requested sampling is possible; only checked if the feature is enabled.
 pub(super) fn check(values: &Values) -> Result<(), Stop> {
     let asked: Vec<&str> = ["pc_sampling_method", "pc_sampling_unit", "pc_sampling_interval"]
         .into_iter()
@@ -34,7 +34,7 @@ pub(super) fn check(values: &Values) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Why no GPU takes the configuration, as the library finds out inside the application.
+/// Why no GPU supports the configuration, as the library finds out inside the application.
 pub(super) fn unsupported(values: &Values) -> Option<&'static str> {
     let text = |key: &str| values.get(key).and_then(Value::as_str).unwrap_or("");
     let interval = values.get("pc_sampling_interval").and_then(Value::as_u64)?;
@@ -60,7 +60,7 @@ const INSTRUCTIONS: [(&str, &str); 6] = [
     ("global_store_dword v[2:3], v5, off", "VMEM"),
 ];
 
-/// Writes the file of the method asked for, if any; gives its path.
+/// Writes the file of the requested method, if any; returns its path.
 pub(super) fn write(prefix: &Path, recording: &Recording, values: &Values) -> io::Result<Option<PathBuf>> {
     let (Some(method), Some(interval)) = (
         values.get("pc_sampling_method").and_then(Value::as_str),

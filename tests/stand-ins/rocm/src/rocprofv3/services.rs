@@ -8,7 +8,7 @@ use super::options::Values;
 use super::yaml;
 use crate::counters;
 
-/// Options that stand for several, and what they turn on where it is not set already.
+/// Options that stand for several, and what they turn on unless it is already set.
 const AGGREGATES: [(&str, &[&str]); 5] = [
     (
         "runtime_trace",
@@ -68,7 +68,7 @@ impl Services {
         }
         let words = |value: &Value| -> Vec<String> {
             let words = value.as_array().into_iter().flatten().filter_map(Value::as_str);
-            // The library takes any punctuation for a blank.
+            // The library treats any punctuation as a blank.
             words
                 .flat_map(|word| word.split([',', ';', ' ']).map(String::from))
                 .filter(|word| !word.is_empty())
@@ -125,7 +125,7 @@ impl Services {
     }
 }
 
-/// Counters of a file of definitions; those without an expression or architectures are none.
+/// Counters of a file of definitions; those without an expression or architectures are skipped.
 fn defined(path: &str) -> Vec<(String, Vec<String>)> {
     let document = std::fs::read_to_string(path).ok().and_then(|text| yaml::parse(&text).ok());
     let counters = document.as_ref().and_then(|all| all["rocprofiler-sdk"]["counters"].as_array());

@@ -11,7 +11,7 @@ use super::naming;
 #[derive(Clone, Default)]
 struct Durations(Vec<i64>);
 
-/// Writes the files; gives their paths.
+/// Writes the files; returns their paths.
 pub(super) fn write(trace: &Trace, prefix: &Path) -> io::Result<Vec<PathBuf>> {
     let mut written = Vec::new();
     let mut all: BTreeMap<String, Durations> = BTreeMap::new();

@@ -1,5 +1,6 @@
-//! Decoded thread traces: of the first dispatch of each kernel, the waves on one compute unit of the chosen shader
-//! engines. Workgroups go round the engines and then their compute units, so a small grid leaves the traced one empty.
+//! Decoded thread traces: for the first dispatch of each kernel, the waves on one compute unit of the chosen
+//! shader engines. Workgroups are distributed over the engines and then their compute units, so a small grid
+//! leaves the traced one empty.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -37,7 +38,7 @@ const fn plain(text: &'static str, category: i64, idle: i64, stall: i64, issue: 
     Instruction { text, category, idle, stall, issue, awaits: &[] }
 }
 
-/// What every kernel is made of here; line 1 is the first, for line 0 names the kernel.
+/// The code of every kernel here; it starts at line 1, as line 0 is the kernel's name.
 const CODE: [Instruction; 9] = [
     plain("s_load_dwordx4 s[0:3], s[4:5], 0x0", SMEM, 0, 0, 4),
     Instruction { awaits: &[1], ..plain("s_waitcnt lgkmcnt(0)", IMMEDIATE, 0, 120, 4) },
@@ -50,7 +51,7 @@ const CODE: [Instruction; 9] = [
     plain("s_endpgm", IMMEDIATE, 0, 0, 4),
 ];
 
-/// Waves that the buffer of a compute unit holds here.
+/// Waves that the buffer of a compute unit can hold.
 const MOST_WAVES: usize = 64;
 
 /// A wave and where it ran.
@@ -61,7 +62,7 @@ struct Wave {
     slot: u64,
     id: usize,
     begin: i64,
-    /// Cycles of memory on top of the code's own.
+    /// Memory cycles in addition to those of the code itself.
     memory: i64,
 }
 
@@ -130,7 +131,7 @@ impl Wave {
     }
 }
 
-/// Writes a folder and statistics beside `prefix` for the first dispatch of every kernel.
+/// Writes a folder and statistics next to `prefix` for the first dispatch of every kernel.
 pub(super) fn write(
     prefix: &Path,
     recording: &Recording,

@@ -1,4 +1,4 @@
-//! The little YAML that job files use: nested maps and lists by indentation, flow lists, plain scalars.
+//! The YAML subset that job files use: nested maps and lists by indentation, flow lists, plain scalars.
 
 use serde_json::{Map, Value};
 
@@ -52,7 +52,7 @@ impl Parser {
                 self.at += 1;
                 items.push(self.block(indent + 1)?);
             } else if rest.contains(": ") || rest.ends_with(':') {
-                // The item is a map whose first key stands on this line.
+                // The item is a map whose first key is on this line.
                 line.indent = indent + (line.text.len() - rest.len());
                 line.text = rest;
                 let indent = line.indent;
@@ -76,7 +76,7 @@ impl Parser {
             let (key, rest) = (key.trim().trim_matches('"').to_string(), rest.trim().to_string());
             self.at += 1;
             let value = if rest.is_empty() {
-                // A list may stand at the key's own indentation.
+                // A list may be at the key's own indentation.
                 let list =
                     self.lines.get(self.at).is_some_and(|l| l.indent == indent && l.text.starts_with('-'));
                 self.block(if list { indent } else { indent + 1 })?

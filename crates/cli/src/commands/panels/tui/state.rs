@@ -27,24 +27,24 @@ pub struct Entry {
 pub struct State<'t> {
     runs: &'t [Trace],
     options: PanelsOptions,
-    /// Rows of the whole choice, then of each kernel.
+    /// Rows of all selected kernels, then of each kernel.
     pub kernels: Vec<(String, f64, Vec<u32>)>,
     pub tables: Vec<Entry>,
     pub focus: Focus,
-    /// Chosen place among the shown kernels, tables and metrics.
+    /// Index of the selected kernel, table and metric among those shown.
     pub kernel: usize,
     pub table: usize,
     pub metric: usize,
-    /// The kernel that others are compared with.
+    /// The kernel to compare others with.
     pub base: Option<usize>,
-    /// Text that names must hold, and whether it is being typed.
+    /// Text that names must contain, and whether the user is typing it.
     pub filter: String,
     pub typing: bool,
-    /// The table's values, and those they are compared with.
+    /// Values of the table, and the values to compare them with.
     pub shown: Option<TableValues>,
     pub other: Option<TableValues>,
     pub other_name: String,
-    /// Whether the change is from the other values to those shown, or the other way round.
+    /// Whether the change is from the other values to those shown, or the reverse.
     pub from_other: bool,
 }
 
@@ -90,7 +90,7 @@ impl<'t> State<'t> {
         state
     }
 
-    /// Takes a key; true when the user leaves.
+    /// Handles a key; `true` if the user quits.
     pub fn press(&mut self, key: KeyEvent) -> bool {
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
             return true;
@@ -184,7 +184,7 @@ impl<'t> State<'t> {
         if held.is_empty() { (0..rows).collect() } else { held }
     }
 
-    /// What numbers are counted by and whose formulas they are, for the heading.
+    /// The normalisation of numbers and the source of their formulas, for the heading.
     pub fn mode(&self) -> String {
         let rule = match self.options.rule {
             Rule::RatioOfSums => "ratio of sums",

@@ -10,7 +10,7 @@ use ratatui::widgets::{Block, List, ListItem, ListState, Paragraph, Row, Table, 
 use super::state::{Focus, State};
 
 const CHOSEN: Style = Style::new().add_modifier(Modifier::REVERSED);
-/// Columns below which lists and metrics stand below each other: side by side, names of metrics would be cut.
+/// In narrower terminals, lists and metrics go below each other: side by side, metric names would be cut.
 const NARROW: u16 = 90;
 const QUIET: Style = Style::new().fg(Color::DarkGray);
 
@@ -82,7 +82,7 @@ fn draw_metrics(frame: &mut Frame<'_>, state: &State<'_>, area: Rect) {
     };
     let [area, reason] = Layout::vertical([Constraint::Min(3), Constraint::Length(2)]).areas(area);
     let shown = state.shown_metrics();
-    // Room for as many numbers as fit besides name and unit.
+    // Room for as many numbers as fit next to name and unit.
     let room = usize::from(area.width.saturating_sub(2 + 26 + 15)) / 11;
     let columns = values.columns.len().min(if state.other.is_some() { 1 } else { room.max(1) });
     let mut header = vec!["metric".to_string()];

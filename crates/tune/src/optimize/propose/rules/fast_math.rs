@@ -1,9 +1,9 @@
-//! Approximations of functions, where results may differ in the last digits.
+//! Approximations of functions; results may differ in the last digits.
 
 use super::{Header, Proposal, Site};
 use crate::optimize::source::visit;
 
-/// Functions of single precision with an approximation that HIP names.
+/// Single-precision functions that have an approximation in HIP.
 const FAST: &[(&str, &str)] = &[
     ("expf", "__expf"),
     ("logf", "__logf"),

@@ -1,10 +1,10 @@
-//! The compile-flag sweep: the same source, built with another option. Which options is a table.
+//! The compile-flag sweep: the same source, built with another option from a table.
 
 use super::{Header, Proposal, Site};
 
 const TABLE: &str = include_str!("../../../../rules/flags.tsv");
 
-/// An option that is tried.
+/// An option to try.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flag {
     /// Its words.
@@ -50,13 +50,13 @@ pub(super) fn compile_flags(site: &Site) -> Vec<Proposal> {
 
 /// Compilers that take options at the end of their command.
 const COMPILERS: [&str; 6] = ["hipcc", "amdclang++", "clang++", "hipcc.bin", "amdclang", "clang"];
-/// Where a build command says it wants options.
+/// Where a build command takes options.
 pub const PLACE: &str = "{flags}";
-/// Where `hipcc` finds options that some other command cannot hand on.
+/// How `hipcc` gets options if another command cannot pass them on.
 pub const VARIABLE: &str = "HIPCC_COMPILE_FLAGS_APPEND";
 
-/// A build command with options: where it says `{flags}`, at the end of a compiler's own command, or in the variable
-/// that `hipcc` heeds under any build system.
+/// A build command with options: at `{flags}`, at the end of a direct compiler call, or in the variable that
+/// `hipcc` reads under any build system.
 pub fn with_flags(words: &[String], flags: &[String]) -> (Vec<String>, Vec<(String, String)>) {
     let line = flags.join(" ");
     if words.iter().any(|word| word.contains(PLACE)) {

@@ -1,8 +1,8 @@
-//! Hints for the compiler in a kernel's header; what the kernel computes stays.
+//! Hints for the compiler in a kernel's header; what the kernel computes does not change.
 
 use super::{Header, Proposal, Site};
 
-/// Waves for each SIMD that a kernel may be compiled for.
+/// Waves per SIMD to compile a kernel for.
 const WAVES: [u32; 2] = [2, 4];
 
 pub(super) fn launch_bounds(site: &Site) -> Vec<Proposal> {

@@ -1,5 +1,5 @@
-//! The rule library: changes that leave what a kernel computes alone, one by one. A rule that cannot prove on the
-//! syntax tree that it is safe makes no proposal.
+//! The rule library: changes that preserve what a kernel computes, one by one. A rule that cannot prove on
+//! the syntax tree that it is safe makes no proposal.
 
 mod fast_math;
 pub mod flags;
@@ -15,7 +15,7 @@ use crate::optimize::source::{Kernel, Source};
 
 /// A rule of the library.
 pub struct Rule {
-    /// As `--rule` names it.
+    /// Its name for `--rule`.
     pub name: &'static str,
     /// What it does.
     pub does: &'static str,
@@ -26,10 +26,10 @@ pub struct Rule {
     make: fn(&Site) -> Vec<Proposal>,
 }
 
-/// What a rule may do only when the user says so.
+/// What a rule may do only with the user's permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permission {
-    /// Nothing out of the ordinary.
+    /// Nothing special.
     None,
     /// Other compiler options (`--flags`).
     Flags,
@@ -114,7 +114,7 @@ pub const RULES: &[Rule] = &[
 /// Which rules may be used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
-    /// Their names; all where none is named.
+    /// Their names; empty: all.
     pub names: Vec<String>,
     /// Whether compiler options may be changed.
     pub flags: bool,
@@ -123,7 +123,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Whether the user allows it.
+    /// Whether the user gave this permission.
     pub fn allows(&self, permission: Permission) -> bool {
         match permission {
             Permission::None => true,
@@ -133,19 +133,19 @@ impl Choice {
     }
 }
 
-/// Where rules are applied.
+/// Where rules apply.
 pub struct Site<'a> {
-    /// The source as it is.
+    /// The current source.
     pub source: &'a Source,
     /// The kernel in it.
     pub kernel: &'a Kernel,
-    /// What the profile tells.
+    /// Evidence from the profile.
     pub evidence: &'a Evidence,
-    /// What may be done.
+    /// What is allowed.
     pub choice: &'a Choice,
-    /// Words of the build command, options that were accepted included.
+    /// Words of the build command, including accepted options.
     pub build: &'a [String],
-    /// Compiler options that were accepted.
+    /// Accepted compiler options.
     pub flags: &'a [String],
 }
 
@@ -168,7 +168,7 @@ pub fn proposals(site: &Site) -> Vec<Proposal> {
 }
 
 impl Site<'_> {
-    /// A proposal of a rule; `key` tells it from the rule's others, wherever lines move.
+    /// A proposal of a rule; `key` identifies it among the rule's others, even if lines move.
     fn proposal(&self, rule: &str, key: &str, description: String, text: String, header: Header) -> Proposal {
         Proposal {
             origin: format!("rule {rule}"),
@@ -181,7 +181,7 @@ impl Site<'_> {
     }
 }
 
-/// Types of plain numbers: what built-in functions take and vectors are made of.
+/// Types of plain numbers: accepted by built-in functions, and elements of vectors.
 const NUMBERS: &[&str] = &[
     "char",
     "signed char",

@@ -7,7 +7,7 @@ use tree_sitter::Node;
 use super::{Header, NUMBERS, Proposal, Site};
 use crate::optimize::source::{Pointer, visit};
 
-/// Pointer parameters to plain numbers; built-in functions take no other type.
+/// Pointer parameters to plain numbers; built-in functions accept no other types.
 fn plain_pointers(site: &Site) -> Vec<Pointer> {
     let mut pointers = site.source.pointers(site.kernel);
     pointers.retain(|pointer| !pointer.volatile && NUMBERS.contains(&pointer.pointee.as_str()));
@@ -45,7 +45,7 @@ fn in_loop(node: Node, body: Range<usize>) -> bool {
     false
 }
 
-/// Whether a subscript is read and nothing else: no address of it, no size, no type.
+/// Whether a subscript is only read: no address of it, no size, no type.
 fn is_read(node: Node) -> bool {
     const NEUTRAL: [&str; 2] = ["parenthesized_expression", "subscript_argument_list"];
     let mut above = node.parent();
@@ -61,7 +61,7 @@ fn places(count: usize) -> String {
     if count == 1 { "1 place".into() } else { format!("{count} places") }
 }
 
-/// Constant inputs that are read in one place outside of loops: each thread reads its own element, once.
+/// Constant inputs that are read at one place outside of loops: each thread reads its own element, once.
 pub(super) fn load(site: &Site) -> Vec<Proposal> {
     let mut found: Vec<Range<usize>> = Vec::new();
     for pointer in plain_pointers(site).iter().filter(|pointer| pointer.constant) {
@@ -73,7 +73,7 @@ pub(super) fn load(site: &Site) -> Vec<Proposal> {
             found.push(one.byte_range());
         }
     }
-    // One within another's index would be replaced twice.
+    // A load inside another one's index would be replaced twice.
     let nested =
         |one: &Range<usize>| found.iter().any(|other| other.start < one.start && one.end <= other.end);
     let mut outer: Vec<Range<usize>> = found.iter().filter(|one| !nested(one)).cloned().collect();

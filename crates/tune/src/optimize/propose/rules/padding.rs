@@ -5,7 +5,7 @@ use tree_sitter::Node;
 use super::{Header, Proposal, Site};
 use crate::optimize::source::visit;
 
-/// Banks of the LDS; a row of a multiple of them puts a column into one bank.
+/// Banks of the LDS; if a row is a multiple of them, a column falls into one bank.
 const BANKS: i64 = 32;
 
 pub(super) fn lds_padding(site: &Site) -> Vec<Proposal> {
@@ -48,7 +48,7 @@ fn tile<'t>(site: &Site<'t>, declarator: Node<'t>) -> Option<(String, Node<'t>)>
     (length > 0 && length % BANKS == 0).then(|| (site.source.text(name).to_string(), row))
 }
 
-/// Whether every use of the array names a row and a column, so that nothing knows how long a row is.
+/// Whether every use of the array has a row and a column, so that no code depends on the length of a row.
 fn only_subscripts(site: &Site, body: Node, name: &str) -> bool {
     let source = site.source;
     let named = |text: &str| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name);
@@ -72,7 +72,7 @@ fn only_subscripts(site: &Site, body: Node, name: &str) -> bool {
     fine && declared == 1
 }
 
-/// The element `name[row][column]` around a name. A row that is always the first is how flat arrays are written.
+/// The element `name[row][column]` around a name. A row that is always the first means a flat array.
 fn element<'t>(parent: Node<'t>, name: Node<'t>) -> Option<Node<'t>> {
     let subscript_of = |node: Node<'t>, of: Node<'t>| {
         let array = node.child_by_field_name("argument").filter(|_| node.kind() == "subscript_expression")?;
@@ -86,7 +86,7 @@ fn element<'t>(parent: Node<'t>, name: Node<'t>) -> Option<Node<'t>> {
     subscript_of(row.parent()?, row)
 }
 
-/// Whether an element is used for its value or assigned; its address may go to an atomic alone.
+/// Whether an element is used for its value or assigned; only atomics may take its address.
 fn is_value(source: &crate::optimize::source::Source, element: Node) -> bool {
     let Some(parent) = element.parent() else { return false };
     match parent.kind() {

@@ -1,4 +1,4 @@
-//! What the rules write, that it compiles, and where they make no proposal.
+//! What the rules write, whether it compiles, and where they make no proposal.
 
 use super::*;
 use crate::optimize::guard;
@@ -22,7 +22,7 @@ fn by(rule: &str, text: &str) -> Vec<Proposal> {
     made(text, &Choice { names: vec![rule.into()], flags: true, fast_math: true })
 }
 
-/// A kernel for every rule: loops, a tile, pointers of all kinds, functions.
+/// A kernel with something for every rule: loops, a tile, pointers of all kinds, functions.
 const ALL: &str = "#define ROW 32
 __global__ void all(const float* __restrict__ x, const float* y, const int* once, float* out, int n) {
   __shared__ float tile[32][ROW];
@@ -78,7 +78,7 @@ fn a_loop_is_not_offered_the_factor_it_has() {
     assert_eq!(before.len(), 3);
     let unrolled = &by("unroll", plain)[1].text;
     assert!(unrolled.contains("#pragma unroll 4"), "{unrolled}");
-    // The line has moved, the loop is the same: by 4 it is, 2 and 8 keep their names.
+    // The line has moved, but the loop is the same: 4 is done, 2 and 8 keep their names.
     assert_eq!(factors(unrolled), [before[0].clone(), before[2].clone()]);
     let twice = "__global__ void k(float* x, int n) {\n  for (int i = 0; i < n; ++i) x[i] += 1;\n  for (int i = 0; i < n; ++i) x[i] += 2;\n}\n";
     let keys = factors(twice);

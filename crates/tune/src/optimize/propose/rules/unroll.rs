@@ -2,10 +2,10 @@
 
 use super::{Header, Proposal, Site};
 
-/// Factors that are tried.
+/// Factors to try.
 const FACTORS: [u32; 3] = [2, 4, 8];
 
-/// Innermost loops first: they are where the time goes.
+/// Innermost loops first: they take the most time.
 pub(super) fn unroll(site: &Site) -> Vec<Proposal> {
     let source = &site.source.text;
     let mut loops = site.source.loops(site.kernel);

@@ -1,8 +1,8 @@
-//! Vectorised loads: a counted loop that reads `x[i]`, one element after the other, reads 16 bytes at once while the
-//! address is aligned, and the rest as before. The order of all operations stays, so that results are the same bits.
+//! Vectorised loads: a counted loop that reads `x[i]` element by element reads 16 bytes at once while the
+//! address is aligned, and the rest as before. All operations stay in order, so results are bit-identical.
 //!
-//! What must hold is decided on the tree (`body`): no jumps, no unknown calls, nothing
-//! conditional around the load, and no store that may reach what is read ahead of it.
+//! The conditions are checked on the tree (`body`): no jumps, no unknown calls, nothing conditional around
+//! the load, and no store that may alias what is read ahead.
 
 mod body;
 
@@ -12,7 +12,7 @@ use super::{Header, Proposal, Site};
 use crate::optimize::source::{Pointer, Source, visit};
 use body::Body;
 
-/// Element types with the vector of 16 bytes and how many it holds.
+/// Element types, their 16-byte vector, and the number of elements in it.
 const VECTORS: &[(&str, &str, usize)] = &[
     ("float", "float4", 4),
     ("int", "int4", 4),
@@ -37,7 +37,7 @@ const COUNTERS: &[&str] = &[
 ];
 
 /// `for (T i = start; i < end; ++i) body`
-struct Counted<'t> {
+struct CountedLoop<'t> {
     whole: Node<'t>,
     counter: &'t str,
     kind: &'t str,
@@ -54,7 +54,7 @@ struct Wide<'t> {
     /// The index of all its loads.
     index: Node<'t>,
     loads: Vec<Node<'t>>,
-    /// Whether the index is the counter alone.
+    /// Whether the index is only the counter.
     plain: bool,
 }
 
@@ -93,7 +93,7 @@ fn indent(text: &str, at: usize) -> String {
     text[line..at].chars().take_while(|c| c.is_whitespace()).collect()
 }
 
-fn counted<'t>(source: &'t Source, node: Node<'t>) -> Option<Counted<'t>> {
+fn counted<'t>(source: &'t Source, node: Node<'t>) -> Option<CountedLoop<'t>> {
     let declaration = node.child_by_field_name("initializer").filter(|one| one.kind() == "declaration")?;
     let kind = source.text(declaration.child_by_field_name("type")?);
     let one = declaration.child_by_field_name("declarator").filter(|one| one.kind() == "init_declarator")?;
@@ -109,11 +109,11 @@ fn counted<'t>(source: &'t Source, node: Node<'t>) -> Option<Counted<'t>> {
     let update: String = source.text(node.child_by_field_name("update")?).split_whitespace().collect();
     let by_one = [format!("++{counter}"), format!("{counter}++"), format!("{counter}+=1")].contains(&update);
     let body = node.child_by_field_name("body")?;
-    (alone && below && by_one).then_some(Counted { whole: node, counter, kind, start, end, body })
+    (alone && below && by_one).then_some(CountedLoop { whole: node, counter, kind, start, end, body })
 }
 
-/// The loads of a loop that can be widened; none where that is not certain.
-fn widened<'t>(site: &Site<'t>, kernel: Node<'t>, counted: &Counted<'t>) -> Option<Vec<Wide<'t>>> {
+/// The loads of a loop that can be widened; `None` if that is uncertain.
+fn widened<'t>(site: &Site<'t>, kernel: Node<'t>, counted: &CountedLoop<'t>) -> Option<Vec<Wide<'t>>> {
     let source = site.source;
     let body = Body::of(source, counted.body)?;
     let changed = |name: &str| name == counted.counter || body.changes(name);
@@ -158,7 +158,7 @@ fn widened<'t>(site: &Site<'t>, kernel: Node<'t>, counted: &Counted<'t>) -> Opti
     (!wide.is_empty()).then_some(wide)
 }
 
-/// Whether an index is the counter plus something fixed.
+/// Whether an index is the counter plus a constant.
 fn consecutive(source: &Source, index: Node, counter: &str, changed: &dyn Fn(&str) -> bool) -> bool {
     match index.kind() {
         "identifier" => source.text(index) == counter,
@@ -183,7 +183,7 @@ fn consecutive(source: &Source, index: Node, counter: &str, changed: &dyn Fn(&st
     }
 }
 
-/// Whether a macro other than a plain number is used: it may stand for anything.
+/// Whether a macro other than a plain number is used: it may hide anything.
 fn hides_code(source: &Source, node: Node) -> bool {
     let macros: Vec<String> = source
         .macros()
@@ -203,7 +203,7 @@ fn is_named(source: &Source, kernel: Node, name: &str) -> bool {
     source.tokens(&kernel.byte_range()).iter().any(|token| token.text == name)
 }
 
-/// Whether the kernel's body declares a variable of that name.
+/// Whether the kernel's body declares a variable with this name.
 fn is_declared(source: &Source, kernel: Node, name: &str) -> bool {
     let mut declared = false;
     visit(kernel, &mut |node| {
@@ -246,9 +246,9 @@ fn address(source: &Source, load: &Wide, counter: &str, with: &str) -> String {
     format!("&{}[{}]", load.pointer.name, replaced(source, load.index, &uses))
 }
 
-/// The loop in its two parts.
-fn rewritten(source: &Source, counted: &Counted, loads: &[Wide], indent: &str) -> String {
-    let Counted { counter, kind, .. } = counted;
+/// The loop split into its two parts.
+fn rewritten(source: &Source, counted: &CountedLoop, loads: &[Wide], indent: &str) -> String {
+    let CountedLoop { counter, kind, .. } = counted;
     let (start, end) = (source.text(counted.start), source.text(counted.end));
     let end = if counted.end.named_child_count() == 0 { end.to_string() } else { format!("({end})") };
     let count = loads[0].elements;
@@ -258,7 +258,7 @@ fn rewritten(source: &Source, counted: &Counted, loads: &[Wide], indent: &str) -
     for load in loads {
         let first = address(source, load, counter, &vec);
         fits += &format!(" &&\n{indent}      reinterpret_cast<unsigned long long>({first}) % {BYTES} == 0");
-        // An unsigned index may begin again at zero on the way.
+        // An unsigned index may wrap around.
         if !load.plain {
             let last = address(source, load, counter, &format!("static_cast<{kind}>({end} - 1)"));
             fits += &format!(" &&\n{indent}      {last} - {first} == {end} - 1 - {vec}");

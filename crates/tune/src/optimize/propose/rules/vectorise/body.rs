@@ -1,4 +1,4 @@
-//! What a loop's body does, if every part of it is understood.
+//! What a loop's body does, if all of it is understood.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use tree_sitter::Node;
 
 use crate::optimize::source::{Source, visit};
 
-/// Functions without any effect but their value.
+/// Functions without side effects.
 const PURE: &[&str] = &[
     "abs",
     "fabs",
@@ -49,7 +49,7 @@ const PURE: &[&str] = &[
     "truncf",
     "__fdividef",
 ];
-/// Where a thread is; the same all the time.
+/// The thread's position; it never changes.
 const PLACES: &[&str] = &["threadIdx", "blockIdx", "blockDim", "gridDim"];
 
 /// What a body reads and writes.
@@ -76,13 +76,13 @@ pub(super) struct Load<'t> {
 }
 
 impl<'t> Body<'t> {
-    /// Looks at a body; none where something in it is not understood.
+    /// Analyses a body; `None` if something in it is not understood.
     pub fn of(source: &Source, node: Node<'t>) -> Option<Self> {
         let mut body = Body::default();
         body.look(source, node, true).then_some(body)
     }
 
-    /// Whether a variable may be another after the body.
+    /// Whether the body may change a variable.
     pub fn changes(&self, name: &str) -> bool {
         self.written.contains(name) || self.stores.contains(name)
     }
@@ -192,7 +192,7 @@ fn element<'t>(node: Node<'t>) -> Option<(Node<'t>, Node<'t>)> {
     Some((array, indices.named_child(0)?))
 }
 
-/// Whether an expression has the same value all the time and no effect; elements of arrays only where `memory` is.
+/// Whether an expression is constant and has no side effects; array elements only if `memory` is set.
 pub(super) fn is_fixed(source: &Source, node: Node, changed: &dyn Fn(&str) -> bool, memory: bool) -> bool {
     let mut fixed = true;
     visit(node, &mut |node| {
