@@ -200,6 +200,7 @@ pub fn classifier(rules: Option<&PathBuf>) -> Result<Classifier, Failure> {
         let rules = classifier.clone();
         // In parallel with reading the input.
         rayon::spawn(move || rules.compile());
+        rayon::spawn(model::stages::compile_patterns);
         return Ok(classifier);
     };
     let text = std::fs::read_to_string(path)

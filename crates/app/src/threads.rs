@@ -14,10 +14,14 @@ pub fn use_threads(threads: usize) {
     let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
 }
 
-/// Frees a value in the background, so that neither the answer nor the end of the program waits until a table
-/// of millions of cells is freed piece by piece.
+/// Frees a value in the background, so that the answer does not wait until a table of millions of cells is
+/// freed piece by piece. If the program is about to end, the system frees it with everything else.
 pub fn free_beside<T: Send + 'static>(value: T) {
-    rayon::spawn(move || drop(value));
+    if files::ends_after_answer() {
+        std::mem::forget(value);
+    } else {
+        rayon::spawn(move || drop(value));
+    }
 }
 
 /// Number of values being freed.

@@ -128,7 +128,12 @@ pub fn end_after_answer() {
     ENDS.store(true, Ordering::Relaxed);
 }
 
-/// Undoes that.
+/// Whether this program ends after its answer.
+pub fn ends_after_answer() -> bool {
+    ENDS.load(Ordering::Relaxed)
+}
+
+/// Undoes [`end_after_answer`].
 pub(crate) fn stay_after_answer() {
     ENDS.store(false, Ordering::Relaxed);
 }
@@ -136,7 +141,7 @@ pub(crate) fn stay_after_answer() {
 /// Returns free memory that the allocator caches to the system, if this program is about to end.
 pub fn give_back_free() {
     #[cfg(target_env = "gnu")]
-    if ENDS.load(Ordering::Relaxed) {
+    if ends_after_answer() {
         // SAFETY: releases only unused memory.
         unsafe { libc::malloc_trim(0) };
     }

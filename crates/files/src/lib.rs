@@ -23,7 +23,7 @@ mod work;
 pub use archive::commit_archive;
 pub use crash::report_crashes;
 pub use folder::{MARKER, OutputFolder, TemporaryFolder, check_replaceable, list_as_ours, remove_ours};
-pub use large_blocks::{LargeBlocks, end_after_answer, give_back_free};
+pub use large_blocks::{LargeBlocks, end_after_answer, ends_after_answer, give_back_free};
 pub use lock::lock;
 pub use output::{OutputFile, commit_all, remove_partial_files, write_each};
 pub use private::write_private;

@@ -192,24 +192,40 @@ fn beside(trace: &Trace, host: &HostThreads, mut gpus: Vec<GpuAccount>, places: 
     gpus
 }
 
-/// How long GPUs were idle but not why, for traces read without the host side.
-pub fn without_causes(lanes: Vec<Lane>) -> IdleAccounts {
+/// How long GPUs were idle but not why, for traces read without the host side. Runs `of_rows` on the work of
+/// the GPUs at the same time.
+pub fn without_causes<T: Send>(
+    lanes: Vec<Lane>,
+    of_rows: impl FnOnce(&[GpuAccount]) -> T + Send,
+) -> (IdleAccounts, T) {
     let mut gpus: Vec<GpuAccount> = lanes.into_iter().map(account).collect();
     gpus.retain(|gpu| !gpu.rows.is_empty());
-    for gpu in &mut gpus {
-        let busy = merged(gpu.rows.iter());
-        let gaps = busy.windows(2).map(|pair| (pair[0].1, pair[1].0));
-        let piece = |(start, end)| Piece {
-            start,
-            end,
-            cause: Cause::NotRecorded,
-            place: StrId::EMPTY,
-            next: RowRef::NONE,
-        };
-        gpu.idle = gaps.map(piece).collect();
+    let of_gaps = || gpus.iter().map(gaps).collect::<Vec<_>>();
+    let (idle, found) = rayon::join(of_gaps, || of_rows(&gpus));
+    for (gpu, idle) in gpus.iter_mut().zip(idle) {
+        gpu.idle = idle;
         gpu.busy = gpu.total() - gpu.idle_total();
     }
-    IdleAccounts { gpus }
+    (IdleAccounts { gpus }, found)
+}
+
+/// The time between the first and the last work of a GPU in which it has none.
+fn gaps(gpu: &GpuAccount) -> Vec<Piece> {
+    let mut gaps = Vec::new();
+    let mut until = gpu.span.0;
+    for row in &gpu.rows {
+        if row.work.start > until {
+            gaps.push(Piece {
+                start: until,
+                end: row.work.start,
+                cause: Cause::NotRecorded,
+                place: StrId::EMPTY,
+                next: RowRef::NONE,
+            });
+        }
+        until = until.max(row.work.end);
+    }
+    gaps
 }
 
 fn account(mut lane: Lane) -> GpuAccount {

@@ -46,9 +46,10 @@ pub fn compute(
     let mut verdict = facts(run.trace, options);
     let total = accounts.gpus.iter().map(GpuAccount::total).sum();
     let ((parts, missing), ((cost, steps), what)) = rayon::join(
-        || rayon::join(|| Parts::of(accounts), || missing(run, accounts)),
+        || rayon::join(|| Parts::of(accounts, exposed(&accounts.gpus)), || missing(run, accounts)),
         || {
-            let cost = || largest_cost(run.trace, &run.classes, accounts, total);
+            let by_class = || class_times(run.trace, &run.classes, &accounts.gpus);
+            let cost = || largest_cost(run.trace, &run.classes, accounts, by_class(), total);
             rayon::join(|| rayon::join(cost, || StepTimes::of(run)), || words::run(framework(run), run))
         },
     );
@@ -76,11 +77,14 @@ pub fn compute(
 
 /// The verdict if only the tables of a trace were read: it only names a bound if the GPUs are busy.
 pub fn of_tables(trace: &Trace, classes: &Classes, options: &VerdictOptions) -> Verdict {
-    let of_lanes = || crate::idle::without_causes(lanes(trace, classes));
-    let (accounts, mut verdict) = rayon::join(of_lanes, || facts(trace, options));
+    let of_rows = |gpus: &[GpuAccount]| rayon::join(|| exposed(gpus), || class_times(trace, classes, gpus));
+    let of_lanes = || crate::idle::without_causes(lanes(trace, classes), of_rows);
+    let ((accounts, (exposed, by_class)), mut verdict) = rayon::join(of_lanes, || facts(trace, options));
     let total = accounts.gpus.iter().map(GpuAccount::total).sum();
-    let (parts, cost) =
-        rayon::join(|| Parts::of(&accounts), || largest_cost(trace, classes, &accounts, total));
+    let (parts, cost) = rayon::join(
+        || Parts::of(&accounts, exposed),
+        || largest_cost(trace, classes, &accounts, by_class, total),
+    );
     // Nobody has to wait until the rows of the accounts are freed.
     rayon::spawn(move || drop(accounts));
     if let Some(parts) = &parts {
@@ -141,16 +145,21 @@ struct Parts {
     unknown: i64,
 }
 
+/// Time in which GPUs only compute, only copy and only communicate, in this order.
+fn exposed(gpus: &[GpuAccount]) -> [i64; 3] {
+    let of_gpu = |gpu: &GpuAccount| {
+        let timeline = Timeline::in_order(gpu.rows.iter().map(|row| row.work));
+        [timeline.of_bucket(Bucket::Compute), timeline.exposed_memcpy(), timeline.exposed_communication()]
+    };
+    let add = |one: [i64; 3], other: [i64; 3]| std::array::from_fn(|i| one[i] + other[i]);
+    gpus.par_iter().map(of_gpu).reduce(|| [0; 3], add)
+}
+
 impl Parts {
-    fn of(accounts: &IdleAccounts) -> Option<Self> {
+    /// Splits the time of all GPUs, of which [`exposed`] is known.
+    fn of(accounts: &IdleAccounts, [compute, copies, communication]: [i64; 3]) -> Option<Self> {
         let longest = accounts.gpus.iter().map(GpuAccount::total).max()?;
         let sum = |cause: Cause| accounts.gpus.iter().map(|gpu| gpu.idle_of(cause)).sum::<i64>();
-        let exposed = |gpu: &GpuAccount| {
-            let timeline = Timeline::in_order(gpu.rows.iter().map(|row| row.work));
-            [timeline.of_bucket(Bucket::Compute), timeline.exposed_memcpy(), timeline.exposed_communication()]
-        };
-        let add = |one: [i64; 3], other: [i64; 3]| std::array::from_fn(|i| one[i] + other[i]);
-        let [compute, copies, communication] = accounts.gpus.par_iter().map(exposed).reduce(|| [0; 3], add);
         let blocked_copies = accounts.gpus.iter().flat_map(|gpu| &gpu.idle);
         let blocked: i64 = blocked_copies
             .filter(|piece| {
@@ -219,16 +228,26 @@ fn missing(run: &Run, accounts: &IdleAccounts) -> i64 {
     accounts.gpus.iter().flat_map(|gpu| &gpu.idle).filter(was_queued).map(Piece::length).sum()
 }
 
-/// What has the most time: kernels of a category, copies, or a cause of idle time.
-fn largest_cost(trace: &Trace, classes: &Classes, accounts: &IdleAccounts, total: i64) -> Option<Cost> {
-    let mut costs: Map<String, i64> = Map::default();
-    // One kernel name may have several classes.
+/// The time of all work by class; one kernel name may have several.
+fn class_times(trace: &Trace, classes: &Classes, gpus: &[GpuAccount]) -> Vec<i64> {
     let mut by_class = vec![0i64; classes.len()];
-    for row in accounts.gpus.iter().flat_map(|gpu| &gpu.rows) {
+    for row in gpus.iter().flat_map(|gpu| &gpu.rows) {
         if let Some(class) = classes.number(trace, row.row) {
             by_class[class] += row.work.end - row.work.start;
         }
     }
+    by_class
+}
+
+/// What has the most time: kernels of a category, copies, or a cause of idle time.
+fn largest_cost(
+    trace: &Trace,
+    classes: &Classes,
+    accounts: &IdleAccounts,
+    by_class: Vec<i64>,
+    total: i64,
+) -> Option<Cost> {
+    let mut costs: Map<String, i64> = Map::default();
     // Work on several streams overlaps; costs are scaled to the time that GPUs are busy.
     let work: i64 = by_class.iter().sum();
     let busy: i64 = accounts.gpus.iter().map(|gpu| gpu.busy).sum();

@@ -11,7 +11,7 @@ mod steady;
 
 pub use layers::{Layer, Layers, layers};
 
-pub use crate::steps::{Stage, StagePatternError, StagePatterns, Step, StepName, label};
+pub use crate::steps::{Stage, StagePatternError, StagePatterns, Step, StepName, compile_patterns, label};
 
 use trace::{RowRef, Table, Trace};
 

@@ -14,6 +14,11 @@ pub use patterns::StepName;
 
 use serde::Deserialize;
 
+/// Compiles the built-in patterns now, so that the first name need not wait for it.
+pub fn compile_patterns() {
+    StageRules::built_in();
+}
+
 /// A stage of serving or of training.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
