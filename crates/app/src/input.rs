@@ -51,6 +51,8 @@ impl Input {
         observer: &dyn Observer,
         classifier: impl Fn() -> Classifier,
     ) -> Result<Arc<Trace>, Failure> {
+        // Files and steps are sorted by stage next.
+        rayon::spawn(model::stages::compile_patterns);
         let mut trace = self.read_all(needs, observer)?;
         self.restrict(&mut trace, &classifier)?;
         Ok(trace)
@@ -200,7 +202,6 @@ pub fn classifier(rules: Option<&PathBuf>) -> Result<Classifier, Failure> {
         let rules = classifier.clone();
         // In parallel with reading the input.
         rayon::spawn(move || rules.compile());
-        rayon::spawn(model::stages::compile_patterns);
         return Ok(classifier);
     };
     let text = std::fs::read_to_string(path)

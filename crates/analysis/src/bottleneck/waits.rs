@@ -39,7 +39,7 @@ impl Waits {
         let classes = Classes::of(trace, &Classifier::builtin());
         let mut waits = Self::default();
         let accounts = match trace.regions.is_empty() {
-            true => idle::without_causes(lanes(trace, &classes), |_| ()).0,
+            true => idle::without_causes(lanes(trace, &classes)),
             false => idle::compute(trace, &classes),
         };
         if accounts.gpus.iter().any(GpuAccount::is_linked) {

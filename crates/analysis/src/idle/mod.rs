@@ -192,21 +192,15 @@ fn beside(trace: &Trace, host: &HostThreads, mut gpus: Vec<GpuAccount>, places: 
     gpus
 }
 
-/// How long GPUs were idle but not why, for traces read without the host side. Runs `of_rows` on the work of
-/// the GPUs at the same time.
-pub fn without_causes<T: Send>(
-    lanes: Vec<Lane>,
-    of_rows: impl FnOnce(&[GpuAccount]) -> T + Send,
-) -> (IdleAccounts, T) {
+/// How long GPUs were idle but not why, for traces read without the host side.
+pub fn without_causes(lanes: Vec<Lane>) -> IdleAccounts {
     let mut gpus: Vec<GpuAccount> = lanes.into_iter().map(account).collect();
     gpus.retain(|gpu| !gpu.rows.is_empty());
-    let of_gaps = || gpus.iter().map(gaps).collect::<Vec<_>>();
-    let (idle, found) = rayon::join(of_gaps, || of_rows(&gpus));
-    for (gpu, idle) in gpus.iter_mut().zip(idle) {
-        gpu.idle = idle;
+    for gpu in &mut gpus {
+        gpu.idle = gaps(gpu);
         gpu.busy = gpu.total() - gpu.idle_total();
     }
-    (IdleAccounts { gpus }, found)
+    IdleAccounts { gpus }
 }
 
 /// The time between the first and the last work of a GPU in which it has none.

@@ -16,7 +16,7 @@ use crate::idle::{Cause, GpuAccount, IdleAccounts, Piece};
 use crate::triage::{Architecture, TARGET_ARCH};
 use model::Run;
 use model::classify::{Category, Classes, RowKind};
-use model::lanes::{Bucket, lanes};
+use model::lanes::{Bucket, GpuRow, lanes};
 use model::names;
 use stats::percent;
 
@@ -46,10 +46,9 @@ pub fn compute(
     let mut verdict = facts(run.trace, options);
     let total = accounts.gpus.iter().map(GpuAccount::total).sum();
     let ((parts, missing), ((cost, steps), what)) = rayon::join(
-        || rayon::join(|| Parts::of(accounts, exposed(&accounts.gpus)), || missing(run, accounts)),
+        || rayon::join(|| Parts::of(accounts), || missing(run, accounts)),
         || {
-            let by_class = || class_times(run.trace, &run.classes, &accounts.gpus);
-            let cost = || largest_cost(run.trace, &run.classes, accounts, by_class(), total);
+            let cost = || largest_cost(costs(run, accounts), total);
             rayon::join(|| rayon::join(cost, || StepTimes::of(run)), || words::run(framework(run), run))
         },
     );
@@ -77,20 +76,18 @@ pub fn compute(
 
 /// The verdict if only the tables of a trace were read: it only names a bound if the GPUs are busy.
 pub fn of_tables(trace: &Trace, classes: &Classes, options: &VerdictOptions) -> Verdict {
-    let of_rows = |gpus: &[GpuAccount]| rayon::join(|| exposed(gpus), || class_times(trace, classes, gpus));
-    let of_lanes = || crate::idle::without_causes(lanes(trace, classes), of_rows);
-    let ((accounts, (exposed, by_class)), mut verdict) = rayon::join(of_lanes, || facts(trace, options));
-    let total = accounts.gpus.iter().map(GpuAccount::total).sum();
-    let (parts, cost) = rayon::join(
-        || Parts::of(&accounts, exposed),
-        || largest_cost(trace, classes, &accounts, by_class, total),
-    );
-    // Nobody has to wait until the rows of the accounts are freed.
-    rayon::spawn(move || drop(accounts));
+    let (mut lanes, mut verdict) = rayon::join(|| lanes(trace, classes), || facts(trace, options));
+    lanes.retain(|lane| lane.rows.iter().any(is_sane));
+    let timelines = || lanes.par_iter().map(|lane| timeline(&lane.rows)).collect::<Vec<_>>();
+    let rows = || lanes.iter().flat_map(|lane| &lane.rows);
+    let (timelines, by_class) = rayon::join(timelines, || class_times(trace, classes, rows()));
+    let parts = Parts::of_timelines(&timelines, lanes.iter().map(|lane| lane.rows.len()).sum());
+    // Nobody has to wait until the rows are freed.
+    rayon::spawn(move || drop(lanes));
     if let Some(parts) = &parts {
         parts.put_into(&mut verdict);
         verdict.bound_by = parts.bound_by(false, 0);
-        verdict.largest_cost = cost;
+        verdict.largest_cost = largest_cost(kernel_costs(trace, classes, &by_class, parts.busy), parts.total);
     }
     doubts::Ground { trace, parts: parts.as_ref(), is_linked: None }.put_doubts_into(&mut verdict);
     verdict.text = words::sentence(&verdict, parts.as_ref().map(|parts| parts.gpus), "", &[]);
@@ -145,21 +142,46 @@ struct Parts {
     unknown: i64,
 }
 
-/// Time in which GPUs only compute, only copy and only communicate, in this order.
-fn exposed(gpus: &[GpuAccount]) -> [i64; 3] {
-    let of_gpu = |gpu: &GpuAccount| {
-        let timeline = Timeline::in_order(gpu.rows.iter().map(|row| row.work));
-        [timeline.of_bucket(Bucket::Compute), timeline.exposed_memcpy(), timeline.exposed_communication()]
-    };
-    let add = |one: [i64; 3], other: [i64; 3]| std::array::from_fn(|i| one[i] + other[i]);
-    gpus.par_iter().map(of_gpu).reduce(|| [0; 3], add)
+/// Whether work does not end before it starts, as in damaged traces.
+fn is_sane(row: &GpuRow) -> bool {
+    row.work.end >= row.work.start
+}
+
+fn timeline(rows: &[GpuRow]) -> Timeline {
+    Timeline::in_order(rows.iter().filter(|row| is_sane(row)).map(|row| row.work))
 }
 
 impl Parts {
-    /// Splits the time of all GPUs, of which [`exposed`] is known.
-    fn of(accounts: &IdleAccounts, [compute, copies, communication]: [i64; 3]) -> Option<Self> {
+    /// Splits the time of GPUs whose idle time has no known cause.
+    fn of_timelines(timelines: &[Timeline], pieces: usize) -> Option<Self> {
+        let sum = |of: fn(&Timeline) -> i64| timelines.iter().map(of).sum::<i64>();
+        Some(Self {
+            gpus: timelines.len(),
+            pieces,
+            span: timelines.iter().map(Timeline::total).max()?,
+            total: sum(Timeline::total),
+            busy: sum(Timeline::busy),
+            idle: sum(Timeline::idle),
+            gpu: sum(|timeline| timeline.of_bucket(Bucket::Compute)),
+            by_bound: [
+                (BoundBy::Launch, 0),
+                (BoundBy::Host, 0),
+                (BoundBy::Sync, 0),
+                (BoundBy::Copy, sum(Timeline::exposed_memcpy)),
+                (BoundBy::Communication, sum(Timeline::exposed_communication)),
+                (BoundBy::Allocation, 0),
+            ],
+            unknown: sum(Timeline::idle),
+        })
+    }
+
+    fn of(accounts: &IdleAccounts) -> Option<Self> {
         let longest = accounts.gpus.iter().map(GpuAccount::total).max()?;
         let sum = |cause: Cause| accounts.gpus.iter().map(|gpu| gpu.idle_of(cause)).sum::<i64>();
+        let timelines: Vec<Timeline> = accounts.gpus.par_iter().map(|gpu| timeline(&gpu.rows)).collect();
+        let compute = timelines.iter().map(|timeline| timeline.of_bucket(Bucket::Compute)).sum();
+        let copies = timelines.iter().map(Timeline::exposed_memcpy).sum::<i64>();
+        let communication = timelines.iter().map(Timeline::exposed_communication).sum::<i64>();
         let blocked_copies = accounts.gpus.iter().flat_map(|gpu| &gpu.idle);
         let blocked: i64 = blocked_copies
             .filter(|piece| {
@@ -229,9 +251,9 @@ fn missing(run: &Run, accounts: &IdleAccounts) -> i64 {
 }
 
 /// The time of all work by class; one kernel name may have several.
-fn class_times(trace: &Trace, classes: &Classes, gpus: &[GpuAccount]) -> Vec<i64> {
+fn class_times<'r>(trace: &Trace, classes: &Classes, rows: impl Iterator<Item = &'r GpuRow>) -> Vec<i64> {
     let mut by_class = vec![0i64; classes.len()];
-    for row in gpus.iter().flat_map(|gpu| &gpu.rows) {
+    for row in rows.filter(|row| is_sane(row)) {
         if let Some(class) = classes.number(trace, row.row) {
             by_class[class] += row.work.end - row.work.start;
         }
@@ -239,20 +261,13 @@ fn class_times(trace: &Trace, classes: &Classes, gpus: &[GpuAccount]) -> Vec<i64
     by_class
 }
 
-/// What has the most time: kernels of a category, copies, or a cause of idle time.
-fn largest_cost(
-    trace: &Trace,
-    classes: &Classes,
-    accounts: &IdleAccounts,
-    by_class: Vec<i64>,
-    total: i64,
-) -> Option<Cost> {
+/// The time of kernels by category, and of copies.
+fn kernel_costs(trace: &Trace, classes: &Classes, by_class: &[i64], busy: i64) -> Map<String, i64> {
     let mut costs: Map<String, i64> = Map::default();
     // Work on several streams overlaps; costs are scaled to the time that GPUs are busy.
     let work: i64 = by_class.iter().sum();
-    let busy: i64 = accounts.gpus.iter().map(|gpu| gpu.busy).sum();
     let on_clock = |ns: i64| (i128::from(ns) * i128::from(busy) / i128::from(work.max(1))) as i64;
-    for (number, ns) in by_class.into_iter().enumerate().filter(|&(_, ns)| ns > 0) {
+    for (number, &ns) in by_class.iter().enumerate().filter(|&(_, &ns)| ns > 0) {
         let (class, name, kind) = classes.numbered(number);
         let name = trace.strings.get(name);
         let what = match (kind, class.category) {
@@ -262,12 +277,21 @@ fn largest_cost(
         };
         *costs.entry(what).or_default() += on_clock(ns);
     }
+    costs
+}
+
+/// The time of kernels by category, of copies, and of idle GPUs by cause.
+fn costs(run: &Run, accounts: &IdleAccounts) -> Map<String, i64> {
+    let rows = accounts.gpus.iter().flat_map(|gpu| &gpu.rows);
+    let busy = accounts.gpus.iter().map(|gpu| gpu.busy).sum();
+    let by_class = class_times(run.trace, &run.classes, rows);
+    let mut costs = kernel_costs(run.trace, &run.classes, &by_class, busy);
     let mut by_cause: Map<(Cause, trace::StrId), i64> = Map::default();
     for piece in accounts.gpus.iter().flat_map(|gpu| &gpu.idle) {
         *by_cause.entry((piece.cause, piece.place)).or_default() += piece.length();
     }
     for ((cause, place), ns) in by_cause {
-        let what = match (cause, trace.strings.get(place)) {
+        let what = match (cause, run.trace.strings.get(place)) {
             (Cause::BeforeAndAfter | Cause::NotRecorded, "") => continue,
             (cause, "") => format!("idle: {}", cause.name()),
             (Cause::HostCode, place) => format!("idle while the host is in `{place}`"),
@@ -275,6 +299,11 @@ fn largest_cost(
         };
         *costs.entry(what).or_default() += ns;
     }
+    costs
+}
+
+/// What has the most time.
+fn largest_cost(costs: Map<String, i64>, total: i64) -> Option<Cost> {
     let (what, ns) = costs.into_iter().max_by(|a, b| a.1.cmp(&b.1).then_with(|| b.0.cmp(&a.0)))?;
     Some(Cost { what, ns, share_pct: percent(ns, total) })
 }
