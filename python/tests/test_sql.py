@@ -26,7 +26,7 @@ def test_values_take_the_place_of_question_marks(rocpd):
     longest = connection.execute("SELECT max(duration) FROM kernels").fetchone()[0]
     assert connection.execute("SELECT count(*) FROM kernels WHERE duration <= ?", [longest]).fetchone() == (every,)
     assert connection.execute("SELECT ?, ?, ?, ?", (None, 1.5, "x", b"y")).fetchall() == [(None, 1.5, "x", b"y")]
-    with pytest.raises(rp.SqlError, match="has 1 parameters, and 2 values are given"):
+    with pytest.raises(rp.SqlError, match="has 1 parameters, but 2 values were given"):
         connection.execute("SELECT ?", [1, 2])
     with pytest.raises(TypeError, match="None, int, float, str or bytes"):
         connection.execute("SELECT ?", [object()])
