@@ -1,82 +1,26 @@
 //! Writes a simulated run into a folder: traces of every rank in any format, the truth, the scenario.
 
+mod format;
+mod sink;
+mod size;
+
 use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
-use convert::rocpd::four::{self, FourVersion};
-use convert::rocprofv3::{csv, json};
-use convert::{rocpd, rpd, torch, xplane};
-use files::{OutputFile, TemporaryFolder};
+use files::OutputFile;
+
+use sink::Sink;
+use size::steps_for_size;
 
 use crate::Error;
-use crate::emit::Emitter;
-use crate::identity::Dialect;
-use crate::inspector::{self, Member};
-use crate::program::{GraphMode, Program};
+use crate::program::GraphMode;
 use crate::run::{Options, Prepared};
 use crate::scenario::{Action, Scenario};
 use crate::snapshot::{self, MemoryTruth};
 use crate::truth::Truth;
 
-/// A format that runs are written in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OutputFormat {
-    /// rocpd database.
-    Rocpd,
-    /// rocpd database of schema 4.0.
-    Rocpd40,
-    /// rocpd database of schema 4.1.
-    Rocpd41,
-    /// Database of rocmProfileData.
-    Rpd,
-    /// torch JSON.
-    Torch,
-    /// torch JSON, compressed.
-    TorchGz,
-    /// Set of rocprofv3 CSV files.
-    Rocprofv3Csv,
-    /// rocprofv3 JSON.
-    Rocprofv3Json,
-    /// Memory snapshot of torch.
-    Snapshot,
-    /// Collectives as RCCL's Inspector writes them.
-    Inspector,
-    /// JAX profile.
-    Xplane,
-}
-
-impl OutputFormat {
-    /// All formats with their names.
-    pub const ALL: [(&'static str, OutputFormat); 11] = [
-        ("rocpd", OutputFormat::Rocpd),
-        ("rocpd-4.0", OutputFormat::Rocpd40),
-        ("rocpd-4.1", OutputFormat::Rocpd41),
-        ("rpd", OutputFormat::Rpd),
-        ("torch", OutputFormat::Torch),
-        ("torch-gz", OutputFormat::TorchGz),
-        ("rocprofv3-csv", OutputFormat::Rocprofv3Csv),
-        ("rocprofv3-json", OutputFormat::Rocprofv3Json),
-        ("snapshot", OutputFormat::Snapshot),
-        ("inspector", OutputFormat::Inspector),
-        ("xplane", OutputFormat::Xplane),
-    ];
-
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, format)| *format == self).map_or("", |(name, _)| name)
-    }
-
-    /// The format with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, format)| *format)
-    }
-
-    fn is_torch(self) -> bool {
-        matches!(self, OutputFormat::Torch | OutputFormat::TorchGz)
-    }
-}
+pub use format::OutputFormat;
 
 /// What to generate and where.
 #[derive(Clone, Debug)]
@@ -302,54 +246,6 @@ fn has_graphs(scenario: &Scenario) -> bool {
     sequences || scenario.pattern.iter().any(|step| any(&step.program))
 }
 
-/// Steps that make a file of this size, from the sizes of two short runs.
-fn steps_for_size(options: &GenerateOptions, size: u64) -> Result<u64, Error> {
-    let round: u64 = options.scenario.pattern.iter().map(|step| u64::from(step.repeat.max(1))).sum();
-    let pilot = |steps: u64| -> Result<u64, Error> {
-        let folder = TemporaryFolder::beside(&options.out.join("pilot"))
-            .map_err(|source| Error::Write { path: options.out.clone(), why: source.to_string() })?;
-        pilot_bytes(options, steps, folder.path())
-    };
-    // Files grow by pages and tables have headers: the second run is long enough for these not to matter.
-    let small = pilot(round)?;
-    let enough = small + (size / 4).min(8 << 20);
-    let mut many = round * 8;
-    let mut large = pilot(many)?;
-    while large < enough {
-        if large == small {
-            let why =
-                "this scenario has nothing to write in this format: a run of one rank has no collectives";
-            return Err(Error::Options(why.into()));
-        }
-        if many > 1 << 24 {
-            return Err(Error::Options(
-                "the steps of this scenario write too little data to reach the size".into(),
-            ));
-        }
-        many *= 4;
-        large = pilot(many)?;
-    }
-    let per_step = (large - small) as f64 / (many - round) as f64;
-    let fixed = small as f64 - per_step * round as f64;
-    Ok(((size as f64 - fixed) / per_step).round().max(1.0) as u64)
-}
-
-fn pilot_bytes(options: &GenerateOptions, steps: u64, folder: &Path) -> Result<u64, Error> {
-    // One rank shows the size of all, but alone it has no collectives.
-    let ranks = match options.formats[0] {
-        OutputFormat::Inspector => options.options.ranks,
-        _ => Some(1),
-    };
-    let run_options = Options { steps: Some(steps), ranks, ..options.options.clone() };
-    let prepared = Prepared::new(&options.scenario, &run_options)?;
-    let name = &options.scenario.name;
-    let (format, folder) = (options.formats[0], folder.to_path_buf());
-    let mut sink = Sink::open(&prepared, 0..1, name, format, folder, run_options.stacks)?;
-    prepared.drive(|block| sink.append(&block).map(|()| true))?;
-    let of_first = |file: &&GeneratedFile| file.rank == Some(0);
-    Ok(sink.finish()?.iter().filter(of_first).map(|file| file.bytes).sum())
-}
-
 fn text_file(path: &Path, text: &str) -> Result<GeneratedFile, Error> {
     let write = || -> std::io::Result<()> {
         let mut file = OutputFile::create(path)?;
@@ -362,212 +258,4 @@ fn text_file(path: &Path, text: &str) -> Result<GeneratedFile, Error> {
 
 fn failed(path: &Path, why: &dyn std::fmt::Display) -> Error {
     Error::Write { path: path.into(), why: why.to_string() }
-}
-
-/// One format of a run: torch is written as it comes, the others hold their rows until the end.
-struct Sink<'a> {
-    format: OutputFormat,
-    ranks: Range<u32>,
-    emitters: Vec<Emitter<'a>>,
-    targets: Vec<PathBuf>,
-    streams: Vec<torch::FileWriter>,
-    seed: u64,
-    program: &'a Program,
-}
-
-impl<'a> Sink<'a> {
-    fn open(
-        prepared: &'a Prepared<'_>,
-        ranks: Range<u32>,
-        name: &str,
-        format: OutputFormat,
-        folder: PathBuf,
-        stacks: bool,
-    ) -> Result<Self, Error> {
-        // JAX's profiler knows ops and Python frames, as torch's does.
-        let has_ops = format.is_torch() || format == OutputFormat::Xplane;
-        let dialect = if has_ops { Dialect::Torch } else { Dialect::Rocprof };
-        let emitters = prepared.emitters(ranks.clone(), dialect, stacks);
-        let target = |rank: u32| {
-            let (mut host, pid) = prepared.host_and_pid(rank);
-            if prepared.program.recording.pid.is_some() {
-                // Equal process ids: each container writes to a folder of its own.
-                host = format!("{host}/container{rank}");
-            }
-            match format {
-                OutputFormat::Torch => folder.join(format!("{name}.rank{rank}.json")),
-                OutputFormat::TorchGz => folder.join(format!("{name}.rank{rank}.json.gz")),
-                OutputFormat::Rocpd | OutputFormat::Rocpd40 | OutputFormat::Rocpd41 => {
-                    folder.join(host).join(format!("{pid}_results.db"))
-                }
-                OutputFormat::Rpd => folder.join(host).join(format!("{pid}.rpd")),
-                OutputFormat::Rocprofv3Json => folder.join(host).join(format!("{pid}_results.json")),
-                // One file for each host, in a folder for each profile.
-                OutputFormat::Xplane => {
-                    folder.join(format!("plugins/profile/{name}.rank{rank}/{host}.xplane.pb"))
-                }
-                OutputFormat::Rocprofv3Csv => folder.join(host).join(pid.to_string()),
-                OutputFormat::Snapshot => folder.join(format!("{name}.rank{rank}.pickle")),
-                OutputFormat::Inspector => folder.join(format!("{host}-pid{pid}.jsonl")),
-            }
-        };
-        let targets: Vec<PathBuf> = ranks.clone().map(target).collect();
-        let mut streams = Vec::new();
-        if format.is_torch() {
-            for (emitter, target) in emitters.iter().zip(&targets) {
-                let options = torch::Options {
-                    gzip: format == OutputFormat::TorchGz,
-                    registers: false,
-                    event_index: true,
-                    flows: true,
-                };
-                let mut stream =
-                    torch::FileWriter::create(target, options).map_err(|e| failed(target, &e))?;
-                stream.begin(&emitter.trace).map_err(|e| failed(target, &e))?;
-                streams.push(stream);
-            }
-        }
-        let (seed, program) = (prepared.options.seed, &prepared.program);
-        Ok(Self { format, ranks, emitters, targets, streams, seed, program })
-    }
-
-    fn append(&mut self, block: &crate::run::Block<'_>) -> Result<(), Error> {
-        let records = &block.records[self.ranks.start as usize..self.ranks.end as usize];
-        let mut streams = self.streams.iter_mut();
-        let ranks: Vec<_> = self
-            .emitters
-            .iter_mut()
-            .zip(&self.targets)
-            .zip(records)
-            .map(|((emitter, target), records)| (emitter, target, records, streams.next()))
-            .collect();
-        in_parallel(ranks, |(emitter, target, records, stream)| {
-            emitter.emit(records);
-            if let Some(stream) = stream {
-                emitter.sample(Some(block.reached));
-                // Rows of kernels and of ops alternate; writers need them by table.
-                emitter.trace.args.sort();
-                stream.append(&emitter.trace).map_err(|e| failed(target, &e))?;
-                emitter.clear();
-            }
-            Ok(())
-        })
-        .into_iter()
-        .collect()
-    }
-
-    /// Bytes of the first rank's file so far, if it is a stream.
-    fn written(&self) -> u64 {
-        self.streams.first().map_or(0, torch::FileWriter::written)
-    }
-
-    fn finish(self) -> Result<Vec<GeneratedFile>, Error> {
-        let mut streams = self.streams.into_iter();
-        let emitters = self.emitters.into_iter().zip(self.targets).zip(self.ranks);
-        let ranks: Vec<_> =
-            emitters.map(|((emitter, target), rank)| (emitter, target, rank, streams.next())).collect();
-        let (format, seed, program) = (self.format, self.seed, self.program);
-        let done = in_parallel(ranks, |(mut emitter, target, rank, stream)| {
-            emitter.sample(None);
-            let mut written: Vec<(PathBuf, u64)> = Vec::new();
-            match format {
-                OutputFormat::Torch | OutputFormat::TorchGz => {
-                    if let Some(mut stream) = stream {
-                        emitter.trace.args.sort();
-                        stream.append(&emitter.trace).map_err(|e| failed(&target, &e))?;
-                        let bytes = stream.finish().map_err(|e| failed(&target, &e))?;
-                        written.push((target, bytes));
-                    }
-                }
-                OutputFormat::Rocpd | OutputFormat::Rocpd40 | OutputFormat::Rocpd41 => {
-                    emitter.trace.finish();
-                    let options = rocpd::Options::default();
-                    let done = match format {
-                        OutputFormat::Rocpd40 => {
-                            four::write(&emitter.trace, &target, FourVersion::V4_0, &options)
-                        }
-                        OutputFormat::Rocpd41 => {
-                            four::write(&emitter.trace, &target, FourVersion::V4_1, &options)
-                        }
-                        _ => rocpd::write(&emitter.trace, &target, &options),
-                    };
-                    let done = done.map_err(|e| Error::Write { path: e.path, why: e.why })?;
-                    written.push((target, done.bytes));
-                }
-                OutputFormat::Rpd => {
-                    emitter.trace.finish();
-                    let bytes = rpd::write(&emitter.trace, &target)
-                        .map_err(|e| Error::Write { path: e.path, why: e.why })?;
-                    written.push((target, bytes));
-                }
-                OutputFormat::Rocprofv3Csv => {
-                    emitter.trace.finish();
-                    let options = csv::Options::default();
-                    written =
-                        csv::write(&emitter.trace, &target, &options).map_err(|e| failed(&target, &e))?;
-                }
-                OutputFormat::Xplane => {
-                    emitter.trace.finish();
-                    let bytes = xplane::write(&emitter.trace, &target).map_err(|e| failed(&target, &e))?;
-                    written.push((target, bytes));
-                }
-                OutputFormat::Rocprofv3Json => {
-                    emitter.trace.finish();
-                    let bytes = json::write(&emitter.trace, &target).map_err(|e| failed(&target, &e))?;
-                    written.push((target, bytes));
-                }
-                OutputFormat::Inspector => {
-                    emitter.trace.finish();
-                    let member = Member {
-                        rank,
-                        layout: &program.layout,
-                        ranks_per_node: program.machine.ranks_per_node,
-                    };
-                    let write = || -> std::io::Result<u64> {
-                        let mut file = OutputFile::create(&target)?;
-                        let bytes = inspector::write(&emitter.trace, &mut file, seed, &member)?;
-                        file.commit()?;
-                        Ok(bytes)
-                    };
-                    let bytes = write().map_err(|e| failed(&target, &e))?;
-                    written.push((target, bytes));
-                }
-                // The allocator's record is not part of the simulated timeline; `generate` writes it.
-                OutputFormat::Snapshot => {}
-            }
-            let file = |(path, bytes)| GeneratedFile {
-                path,
-                format: Some(format),
-                rank: Some(rank),
-                role: None,
-                bytes,
-            };
-            Ok(written.into_iter().map(file).collect::<Vec<_>>())
-        });
-        Ok(done.into_iter().collect::<Result<Vec<_>, Error>>()?.concat())
-    }
-}
-
-/// Runs `work` on every item on all cores; results keep their order.
-fn in_parallel<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
-    if cores < 2 {
-        return items.into_iter().map(work).collect();
-    }
-    // Threads take the next item when they are done with one: ranks differ in size.
-    let results: Vec<Mutex<Option<R>>> = items.iter().map(|_| Mutex::new(None)).collect();
-    let queue = Mutex::new(items.into_iter().enumerate());
-    std::thread::scope(|scope| {
-        for _ in 0..cores {
-            scope.spawn(|| {
-                loop {
-                    let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-                    let Some((place, item)) = next else { return };
-                    *results[place].lock().unwrap_or_else(PoisonError::into_inner) = Some(work(item));
-                }
-            });
-        }
-    });
-    let inner = |slot: Mutex<Option<R>>| slot.into_inner().unwrap_or_else(PoisonError::into_inner);
-    results.into_iter().filter_map(inner).collect()
 }

@@ -1,96 +1,19 @@
 //! The loop of `autotune`: ask a strategy, measure, repeat if noise requires it, and rank.
 
+mod outcome;
+mod run;
+mod scale;
+
 use std::time::Duration;
 
-use crate::search::{Choice, Features, Model, Phase, Quality, Samples, Settings, View, model, strategy};
+use crate::search::{Choice, Features, Model, Phase, Samples, Settings, View, model, strategy};
 use crate::space::{Candidates, Space};
 use stats::noise::Noise;
 
-/// The outcome of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
-    /// A value.
-    Ok,
-    /// The build command failed.
-    BuildFailed,
-    /// The program failed.
-    RunFailed,
-    /// It took longer than the time limit.
-    Timeout,
-    /// It was stopped because it took much longer than the best.
-    TooSlow,
-    /// The checker refused its result.
-    WrongResult,
-    /// It succeeded, but did not give the metric.
-    NoValue,
-    /// It gave a value in one run and failed in another.
-    Unstable,
-    /// It did not run: it cannot be launched.
-    Skipped,
-}
-
-/// All statuses with their names.
-const STATUSES: &[(Status, &str)] = &[
-    (Status::Ok, "ok"),
-    (Status::BuildFailed, "build_failed"),
-    (Status::RunFailed, "run_failed"),
-    (Status::Timeout, "timeout"),
-    (Status::TooSlow, "too_slow"),
-    (Status::WrongResult, "wrong_result"),
-    (Status::NoValue, "no_value"),
-    (Status::Unstable, "unstable"),
-    (Status::Skipped, "skipped"),
-];
-
-impl Status {
-    /// Its name in reports and journals.
-    pub fn name(self) -> &'static str {
-        STATUSES.iter().find(|(status, _)| *status == self).map_or("", |(_, name)| name)
-    }
-
-    /// The status with this name.
-    pub fn named(name: &str) -> Option<Self> {
-        STATUSES.iter().find(|(_, known)| *known == name).map(|(status, _)| *status)
-    }
-}
-
-/// One run of one configuration.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Run {
-    /// Its outcome.
-    pub status: Status,
-    /// The metric; only with [`Status::Ok`].
-    pub value: Option<f64>,
-    /// Seconds the program itself ran.
-    pub seconds: f64,
-    /// Total seconds spent on it, including build and check.
-    pub spent: f64,
-    /// Why it failed: the end of its output.
-    pub detail: String,
-}
-
-/// The program to tune: runs a configuration once. The first run (number 0) also builds and checks.
-pub trait Target {
-    /// Runs the configuration with these levels; no part of it may take longer than `limit`.
-    fn run(&mut self, levels: &[u16], number: usize, limit: Limit) -> Run;
-
-    /// How many configurations it wants to know in advance.
-    fn lookahead(&self) -> usize {
-        0
-    }
-
-    /// Tells it the next configuration and the likely ones after it: it can prepare them together.
-    fn prepare(&mut self, _next: &[&[u16]]) {}
-}
-
-/// How long a run may take.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limit {
-    /// It is stopped after this time.
-    pub time: Duration,
-    /// Whether the limit comes from the best so far and not from the user.
-    pub by_best: bool,
-}
+pub use outcome::{Outcome, Progress, Trial};
+pub use run::{Limit, Run, Status, Target};
+pub use scale::Scale;
+pub(crate) use scale::mean;
 
 /// When to stop.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -133,97 +56,6 @@ impl Default for TunerOptions {
             budget: Budget { trials: 80, time: None },
             timeout: Duration::from_secs(60),
             maximise: false,
-        }
-    }
-}
-
-/// A configuration that was tried.
-#[derive(Clone, Debug)]
-pub struct Trial {
-    /// Its index.
-    pub candidate: usize,
-    /// Its purpose.
-    pub phase: Phase,
-    /// Values of its runs.
-    pub values: Vec<f64>,
-    /// [`Status::Ok`] if it has a value.
-    pub status: Status,
-    /// Why it failed.
-    pub detail: String,
-    /// Longest run of the program.
-    pub seconds: f64,
-}
-
-/// The progress of a search.
-#[derive(Clone, Debug)]
-pub struct Progress<'a> {
-    /// Trials used from the budget.
-    pub used: usize,
-    /// Trials in the budget, or in the space if that is smaller.
-    pub of: usize,
-    /// Seconds spent, including earlier sessions.
-    pub spent: f64,
-    /// Time limit, in seconds.
-    pub time: Option<f64>,
-    /// The best configuration so far and its value.
-    pub best: Option<(&'a [u16], f64)>,
-}
-
-/// What the search found.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// All trials, in order.
-    pub trials: Vec<Trial>,
-    /// Trials with values, best first.
-    pub ranking: Vec<usize>,
-    /// Spread between runs of one configuration.
-    pub noise: Noise,
-    /// Whether values are compared as logarithms.
-    pub scale: Scale,
-    /// Quality of the strategy's model, or of one fitted at the end.
-    pub quality: Option<Quality>,
-    /// The model at the end.
-    pub model: Option<Model>,
-    /// Seconds spent on runs, builds and checks.
-    pub spent: f64,
-    /// Trials of the seed phase that were planned.
-    pub seeds: usize,
-    /// Trials used from the budget: one per configuration, and one per further set of repeats.
-    pub used: usize,
-    /// Whether every candidate was tried.
-    pub exhausted: bool,
-    /// Whether the first in the ranking is there because it is simpler than the one with the best mean.
-    pub by_simplicity: bool,
-}
-
-/// How values are compared: lower is better, and by ratio if all are positive.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Scale {
-    /// Whether larger values are better.
-    pub maximise: bool,
-    /// Whether values are compared as logarithms.
-    pub logarithmic: bool,
-}
-
-impl Scale {
-    /// The value for models.
-    pub fn to(self, value: f64) -> f64 {
-        let value = if self.logarithmic { value.ln() } else { value };
-        if self.maximise { -value } else { value }
-    }
-
-    /// The value from a model's value.
-    pub fn back(self, seen: f64) -> f64 {
-        let seen = if self.maximise { -seen } else { seen };
-        if self.logarithmic { seen.exp() } else { seen }
-    }
-
-    /// The mean of values in model space, in their own unit: for positive values, the geometric mean.
-    pub fn centre(self, values: &[f64]) -> f64 {
-        match values {
-            // Logarithms would lose their last digits.
-            [first, rest @ ..] if rest.iter().all(|value| value == first) => *first,
-            _ => self.back(mean(values, self)),
         }
     }
 }
@@ -540,9 +372,4 @@ impl Tuner<'_> {
         ranking[..=simplest].rotate_right(1);
         simplest > 0
     }
-}
-
-/// The mean of values in model space.
-pub(crate) fn mean(values: &[f64], scale: Scale) -> f64 {
-    values.iter().map(|value| scale.to(*value)).sum::<f64>() / values.len().max(1) as f64
 }

@@ -1,43 +1,21 @@
 //! The `rocprofiler-sdk-tool` JSON: one object per process, names in tables, records as streams.
 
-use std::io::{self, Write};
+mod operations;
+mod records;
+mod writer;
+
+use std::io;
 use std::path::Path;
 
-use formats::secrets::redact_text;
-use trace::{AgentKind, CounterId, Map, OptI64, ProcessId, RowRef, StrId, Table, Trace};
-
-use super::words::{self, DOMAINS};
-use crate::torch::{float, int, string};
 use files::OutputFile;
+use formats::secrets::redact_text;
+use trace::{AgentKind, Map, ProcessId, StrId, Trace};
 
-/// Kinds of records by their number in rocprofiler-sdk 1.0; operations are numbered per kind.
-const KINDS: [&str; 18] = [
-    "NONE",
-    "HSA_CORE_API",
-    "HSA_AMD_EXT_API",
-    "HSA_IMAGE_EXT_API",
-    "HSA_FINALIZE_EXT_API",
-    "HIP_RUNTIME_API",
-    "HIP_COMPILER_API",
-    "MARKER_CORE_API",
-    "MARKER_CONTROL_API",
-    "MARKER_NAME_API",
-    "MEMORY_COPY",
-    "KERNEL_DISPATCH",
-    "SCRATCH_MEMORY",
-    "MEMORY_ALLOCATION",
-    "RCCL_API",
-    "HIP_RUNTIME_API_EXT",
-    "HIP_COMPILER_API_EXT",
-    "MARKER_CORE_RANGE_API",
-];
-const MEMORY_COPY: usize = 10;
-const KERNEL_DISPATCH: usize = 11;
-const SCRATCH_MEMORY: usize = 12;
-const MEMORY_ALLOCATION: usize = 13;
+use super::words;
+use crate::torch::{int, string};
 
-/// rocprofiler's number for a completed dispatch.
-const DISPATCH_COMPLETE: i64 = 2;
+use operations::{KERNEL_DISPATCH, MEMORY_ALLOCATION, MEMORY_COPY, Operations, SCRATCH_MEMORY};
+use writer::{BUFFER, Json};
 
 /// Writes a trace as one result file; returns its size.
 pub fn write(trace: &Trace, target: &Path) -> io::Result<u64> {
@@ -55,109 +33,6 @@ pub fn write(trace: &Trace, target: &Path) -> io::Result<u64> {
     let bytes = file.file()?.metadata()?.len();
     file.commit()?;
     Ok(bytes)
-}
-
-/// Size at which it is flushed.
-const BUFFER: usize = 1 << 20;
-
-struct Json<'a> {
-    out: Vec<u8>,
-    file: &'a mut OutputFile,
-}
-
-impl Json<'_> {
-    fn raw(&mut self, text: &str) {
-        self.out.extend_from_slice(text.as_bytes());
-    }
-
-    fn key(&mut self, key: &str) {
-        if !self.out.ends_with(b"{") {
-            self.raw(", ");
-        }
-        self.raw("\"");
-        self.raw(key);
-        self.raw("\": ");
-    }
-
-    fn int(&mut self, key: &str, value: i64) {
-        self.key(key);
-        int(&mut self.out, value);
-    }
-
-    fn text(&mut self, key: &str, value: &str) {
-        self.key(key);
-        string(&mut self.out, value);
-    }
-
-    fn handle(&mut self, key: &str, value: i64) {
-        self.key(key);
-        self.raw("{\"handle\": ");
-        int(&mut self.out, value);
-        self.raw("}");
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.write_all(&self.out)?;
-        self.out.clear();
-        Ok(())
-    }
-
-    fn room(&mut self) -> io::Result<()> {
-        if self.out.len() >= BUFFER { self.flush() } else { Ok(()) }
-    }
-
-    /// `"key": [ … ]` with one entry per item.
-    fn list<T>(
-        &mut self,
-        key: &str,
-        items: impl Iterator<Item = T>,
-        mut write: impl FnMut(&mut Self, T) -> io::Result<()>,
-    ) -> io::Result<()> {
-        self.key(key);
-        self.raw("[");
-        for (i, item) in items.enumerate() {
-            self.raw(if i == 0 { "\n" } else { ",\n" });
-            write(self, item)?;
-            self.room()?;
-        }
-        self.raw("]");
-        Ok(())
-    }
-}
-
-/// Operations of each kind, numbered in order of appearance.
-#[derive(Default)]
-struct Operations {
-    kinds: Vec<String>,
-    names: Vec<Vec<String>>,
-    numbers: Map<(usize, String), i64>,
-    known: Map<(StrId, StrId), (i64, i64)>,
-}
-
-impl Operations {
-    fn new() -> Self {
-        let kinds: Vec<String> = KINDS.iter().map(|kind| kind.to_string()).collect();
-        let names = kinds.iter().map(|_| Vec::new()).collect();
-        Self { kinds, names, ..Self::default() }
-    }
-
-    fn kind(&mut self, name: &str) -> usize {
-        self.kinds.iter().position(|kind| kind == name).unwrap_or_else(|| {
-            self.kinds.push(name.to_string());
-            self.names.push(Vec::new());
-            self.kinds.len() - 1
-        })
-    }
-
-    fn operation(&mut self, kind: usize, name: &str) -> i64 {
-        if let Some(number) = self.numbers.get(&(kind, name.to_string())) {
-            return *number;
-        }
-        self.names[kind].push(name.to_string());
-        let number = self.names[kind].len() as i64 - 1;
-        self.numbers.insert((kind, name.to_string()), number);
-        number
-    }
 }
 
 /// All records of one process.
@@ -372,190 +247,6 @@ impl<'a> ProcessRecords<'a> {
             Ok(())
         })
     }
-
-    /// Size, kind, operation, thread, correlation and times: the beginning of all records.
-    #[allow(clippy::too_many_arguments)]
-    fn begin(
-        &self,
-        json: &mut Json<'_>,
-        kind: i64,
-        operation: i64,
-        thread: trace::ThreadId,
-        correlation: i64,
-        external: OptI64,
-        times: (i64, i64),
-    ) {
-        json.raw("{\"size\": 184");
-        json.int("kind", kind);
-        json.int("operation", operation);
-        let tid = thread.get().map(|t| self.trace.threads[t].tid);
-        json.int("thread_id", tid.unwrap_or(self.trace.processes[self.process.0 as usize].pid));
-        json.raw(", \"correlation_id\": {\"internal\": ");
-        int(&mut json.out, correlation);
-        json.int("external", external.get().unwrap_or(0));
-        json.raw("}");
-        json.int("start_timestamp", times.0);
-        json.int("end_timestamp", times.1);
-    }
-
-    fn dispatch_info(&self, json: &mut Json<'_>, i: usize) {
-        let kernels = &self.trace.kernels;
-        let shape = self.trace.shapes.get(kernels.shape[i]);
-        json.raw(", \"dispatch_info\": {\"size\": 72");
-        json.handle("agent_id", kernels.agent[i].get().map_or(0, agent_handle));
-        json.handle("queue_id", kernels.queue[i].get().map_or(0, |q| self.trace.queues[q].id));
-        json.int("kernel_id", self.kernel_ids.get(&kernels.name[i]).copied().unwrap_or(0));
-        json.int("dispatch_id", kernels.dispatch[i].get().unwrap_or(i as i64 + 1));
-        if let Some(bytes) = shape.scratch_bytes.get() {
-            json.int("private_segment_size", bytes);
-        }
-        if let Some(bytes) = shape.lds_bytes.get() {
-            json.int("group_segment_size", bytes);
-        }
-        if let Some(node) = self.trace.graph_nodes.of(RowRef::kernel(i)) {
-            json.int("graph_exec_id", node.exec);
-            json.int("graph_node_id", node.node);
-        }
-        for (key, size) in [("workgroup_size", shape.workgroup), ("grid_size", shape.grid)] {
-            let Some([x, y, z]) = size else { continue };
-            json.key(key);
-            json.raw("{\"x\": ");
-            int(&mut json.out, i64::from(x));
-            json.int("y", i64::from(y));
-            json.int("z", i64::from(z));
-            json.raw("}");
-        }
-        json.raw("}");
-    }
-
-    fn stream(&self, json: &mut Json<'_>, stream: trace::StreamId) {
-        json.handle("stream_id", stream.get().map_or(0, |s| self.trace.streams[s].id));
-    }
-
-    fn kernels(&self, json: &mut Json<'_>) -> io::Result<()> {
-        let kernels = &self.trace.kernels;
-        json.list("kernel_dispatch", self.mine(&kernels.process), |json, i| {
-            let times = (kernels.start[i], kernels.end[i]);
-            let (thread, correlation, external) =
-                (kernels.thread[i], kernels.correlation[i], kernels.external[i]);
-            let kind = KERNEL_DISPATCH as i64;
-            self.begin(json, kind, DISPATCH_COMPLETE, thread, correlation, external, times);
-            self.dispatch_info(json, i);
-            self.stream(json, kernels.stream[i]);
-            json.raw("}");
-            Ok(())
-        })
-    }
-
-    fn calls(&self, json: &mut Json<'_>) -> io::Result<()> {
-        let regions = &self.trace.regions;
-        let mut domains: Map<StrId, usize> = Map::default();
-        for (number, domain) in DOMAINS.iter().enumerate() {
-            let rows: Vec<usize> = self
-                .mine(&regions.process)
-                .filter(|&i| {
-                    let category = regions.category[i];
-                    let text = || words::domain(self.trace.strings.get(category));
-                    *domains.entry(category).or_insert_with(text) == number
-                })
-                .collect();
-            json.list(domain.key, rows.into_iter(), |json, i| {
-                let key = (regions.category[i], regions.name[i]);
-                let (kind, operation) = self.operations.known.get(&key).copied().unwrap_or_default();
-                let times = (regions.start[i], regions.end[i]);
-                let (thread, correlation, external) =
-                    (regions.thread[i], regions.correlation[i], regions.external[i]);
-                self.begin(json, kind, operation, thread, correlation, external, times);
-                json.raw("}");
-                Ok(())
-            })?;
-        }
-        Ok(())
-    }
-
-    fn operation(&self, kind: usize, name: &str) -> i64 {
-        self.operations.numbers.get(&(kind, name.to_string())).copied().unwrap_or(0)
-    }
-
-    fn copies(&self, json: &mut Json<'_>) -> io::Result<()> {
-        let copies = &self.trace.memory_copies;
-        json.list("memory_copy", self.mine(&copies.process), |json, i| {
-            let name = words::direction(self.trace.strings.get(copies.name[i]));
-            let times = (copies.start[i], copies.end[i]);
-            let operation = self.operation(MEMORY_COPY, name);
-            let (thread, correlation, external) =
-                (copies.thread[i], copies.correlation[i], copies.external[i]);
-            self.begin(json, MEMORY_COPY as i64, operation, thread, correlation, external, times);
-            json.handle("dst_agent_id", copies.dst[i].get().map_or(0, agent_handle));
-            json.handle("src_agent_id", copies.src[i].get().map_or(0, agent_handle));
-            if let Some(bytes) = copies.bytes[i].get() {
-                json.int("bytes", bytes);
-            }
-            self.stream(json, copies.stream[i]);
-            json.raw("}");
-            Ok(())
-        })
-    }
-
-    fn allocations(&self, json: &mut Json<'_>) -> io::Result<()> {
-        let rows = &self.trace.memory_allocations;
-        for (key, wanted) in [("memory_allocation", MEMORY_ALLOCATION), ("scratch_memory", SCRATCH_MEMORY)] {
-            let mine = self.mine(&rows.process).filter(|&i| self.allocation(i).0 == wanted);
-            json.list(key, mine, |json, i| {
-                let operation = self.operation(wanted, self.allocation(i).1);
-                let times = (rows.start[i], rows.end[i]);
-                let (thread, correlation) = (rows.thread[i], rows.correlation[i]);
-                self.begin(json, wanted as i64, operation, thread, correlation, OptI64::NONE, times);
-                json.handle("agent_id", rows.agent[i].get().map_or(0, agent_handle));
-                if let Some(address) = rows.address[i].get() {
-                    json.text("address", &format!("{:#x}", address as u64));
-                }
-                if let Some(bytes) = rows.bytes[i].get() {
-                    json.int("allocation_size", bytes);
-                }
-                json.raw("}");
-                Ok(())
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Counter values: one record per dispatch.
-    fn counter_records(&self, json: &mut Json<'_>) -> io::Result<()> {
-        let counters = &self.trace.counters;
-        let mut values: Vec<(usize, CounterId, f64)> = (0..counters.len())
-            .filter_map(|i| {
-                let row = counters.kernel[i].row_of(Table::Kernels)?;
-                Some((row, counters.counter[i], counters.value[i]))
-            })
-            .filter(|(row, ..)| self.trace.kernels.process[*row] == self.process)
-            .collect();
-        values.sort_by_key(|(row, counter, _)| (*row, *counter));
-        json.list("counter_collection", values.chunk_by(|a, b| a.0 == b.0), |json, group| {
-            let (i, kernels) = (group[0].0, &self.trace.kernels);
-            let tid = kernels.thread[i].get().map(|t| self.trace.threads[t].tid);
-            json.raw("{\"thread_id\": ");
-            int(&mut json.out, tid.unwrap_or(0));
-            json.raw(", \"dispatch_data\": {\"size\": 136, \"correlation_id\": {\"internal\": ");
-            int(&mut json.out, kernels.correlation[i]);
-            json.raw(", \"external\": 0}");
-            json.int("start_timestamp", kernels.start[i]);
-            json.int("end_timestamp", kernels.end[i]);
-            self.dispatch_info(json, i);
-            json.raw("}");
-            json.list("records", group.iter(), |json, (_, counter, value)| {
-                json.raw("{\"counter_id\": {\"handle\": ");
-                int(&mut json.out, i64::from(counter.0) + 1);
-                json.raw("}, \"value\": ");
-                float(&mut json.out, *value);
-                json.raw("}");
-                Ok(())
-            })?;
-            self.stream(json, kernels.stream[i]);
-            json.raw("}");
-            Ok(())
-        })
-    }
 }
 
 /// A handle for an agent within the file; zero means none.
@@ -565,6 +256,7 @@ fn agent_handle(agent: usize) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use super::operations::KINDS;
     use super::*;
 
     #[test]

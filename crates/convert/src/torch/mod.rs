@@ -5,8 +5,13 @@
 
 mod bytes;
 mod events;
+mod gpu;
 mod header;
 mod lanes;
+mod metadata;
+mod numbering;
+mod object;
+mod places;
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -19,8 +24,8 @@ pub(crate) use bytes::{float, int, string};
 use files::OutputFile;
 
 use bytes::Text;
-use events::Numbering;
 use lanes::Lanes;
+use numbering::Numbering;
 
 /// How to write a trace.
 #[derive(Clone, Debug)]

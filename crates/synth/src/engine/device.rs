@@ -2,7 +2,8 @@
 
 use stats::random::mix;
 
-use super::{Arrival, Cause, Engine, HOST_DRAWS, Work, ns};
+use super::state::{Arrival, Cause, Slowdown, Work};
+use super::{Engine, HOST_DRAWS, ns};
 use crate::program::{CollectiveWork, Mark};
 use crate::random::{EVERY_RANK, Key, Spread};
 use crate::ranks::{CollectiveTruth, GroupKind, Met, P2P};
@@ -77,7 +78,7 @@ impl Engine<'_> {
                 if extra {
                     late.charge(late.extra_cause(), duration);
                 } else {
-                    let slow = |slow: &&super::Slowdown| slow.slows(r as u32, kernel, self.program);
+                    let slow = |slow: &&Slowdown| slow.slows(r as u32, kernel, self.program);
                     late.charge(self.slow.iter().filter(slow).find_map(|slow| slow.cause), lost);
                 }
                 self.ranks[r].mark(mark, start, start + duration, lost);

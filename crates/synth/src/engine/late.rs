@@ -1,6 +1,7 @@
 //! Ranks that are late: more kernels to run, pauses of the host.
 
-use super::{Cause, Engine, HOST_DRAWS, Rank};
+use super::state::{Cause, Rank};
+use super::{Engine, HOST_DRAWS};
 use crate::random::Key;
 use crate::ranks::{self, Resolved};
 use crate::record::{Detail, Record};
