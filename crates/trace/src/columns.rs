@@ -155,7 +155,9 @@ macro_rules! table {
             /// Adds rows of the same trace (ids unchanged), as chunks of a parallel read are joined.
             pub fn concat(&mut self, mut other: Self) {
                 $(
-                    if self.$col.is_empty() { std::mem::swap(&mut self.$col, &mut other.$col); }
+                    if self.$col.is_empty() && self.$col.capacity() < other.$col.len() {
+                        std::mem::swap(&mut self.$col, &mut other.$col);
+                    }
                     else { self.$col.append(&mut other.$col); }
                 )*
             }

@@ -118,22 +118,31 @@ impl Reader<'_> {
             }
         };
         let (mut missing, mut event_ids): (Vec<Missing>, Vec<Option<i64>>) = Default::default();
-        group.scan(table::KERNEL_DISPATCH, &wanted, KernelChunk::with_room, each, |mut chunk| {
-            let base = trace.kernels.len();
-            if needs.shapes {
-                let known: Vec<ShapeId> = chunk.shapes.iter().map(|s| trace.shapes.intern(*s)).collect();
-                for shape in &mut chunk.rows.shape {
-                    *shape = known[shape.0 as usize];
+        group.scan_expecting(
+            table::KERNEL_DISPATCH,
+            &wanted,
+            KernelChunk::with_room,
+            each,
+            |mut chunk, rows| {
+                let base = trace.kernels.len();
+                if base == first {
+                    trace.kernels.reserve(rows);
                 }
-            }
-            add_nodes(trace, chunk.nodes, |row| RowRef::kernel(base + row));
-            trace.kernels.concat(chunk.rows);
-            chunk.refs.drain_into(&mut missing, base);
-            event_ids.append(&mut chunk.events);
-            passes.extend(chunk.passes.into_iter().map(|(row, pass)| (RowRef::kernel(base + row), pass)));
-            tally.lost_rows += chunk.lost;
-            tally.nameless += chunk.nameless;
-        });
+                if needs.shapes {
+                    let known: Vec<ShapeId> = chunk.shapes.iter().map(|s| trace.shapes.intern(*s)).collect();
+                    for shape in &mut chunk.rows.shape {
+                        *shape = known[shape.0 as usize];
+                    }
+                }
+                add_nodes(trace, chunk.nodes, |row| RowRef::kernel(base + row));
+                trace.kernels.concat(chunk.rows);
+                chunk.refs.drain_into(&mut missing, base);
+                event_ids.append(&mut chunk.events);
+                passes.extend(chunk.passes.into_iter().map(|(row, pass)| (RowRef::kernel(base + row), pass)));
+                tally.lost_rows += chunk.lost;
+                tally.nameless += chunk.nameless;
+            },
+        );
         make_up(
             &missing,
             identity,

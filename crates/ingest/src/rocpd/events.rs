@@ -103,7 +103,12 @@ impl Events {
                 chunk.messages.push((place, message));
             }
         };
-        group.scan(table::EVENT, &columns, Chunk::with_room, each, |chunk| events.add(chunk, trace));
+        group.scan_expecting(table::EVENT, &columns, Chunk::with_room, each, |chunk, rows| {
+            if events.category.is_empty() {
+                events.reserve(rows);
+            }
+            events.add(chunk, trace);
+        });
         if !events.ids.is_empty() {
             let pairs: Vec<_> = std::mem::take(&mut events.ids).into_iter().zip(0..).collect();
             events.index = Some(ById::new(&pairs));
@@ -112,6 +117,12 @@ impl Events {
             events.owners = trace::filled(events.category.len(), || RowRef::NONE);
         }
         events
+    }
+
+    fn reserve(&mut self, rows: usize) {
+        self.category.reserve(rows);
+        self.stack.reserve(rows);
+        self.parent.reserve(rows);
     }
 
     fn add(&mut self, mut chunk: Chunk, trace: &mut Trace) {

@@ -166,7 +166,19 @@ impl<'a> Group<'a> {
         wanted: &[Col],
         start: impl Fn() -> T + Sync,
         each: impl Fn(&mut T, &Row<'_>) + Sync,
-        merge: impl FnMut(T),
+        mut merge: impl FnMut(T),
+    ) {
+        self.scan_expecting(base, wanted, start, each, |state, _| merge(state));
+    }
+
+    /// [`Self::scan`], where `merge` also gets about how many rows the whole table has.
+    pub fn scan_expecting<T: Send>(
+        &self,
+        base: &str,
+        wanted: &[Col],
+        start: impl Fn() -> T + Sync,
+        each: impl Fn(&mut T, &Row<'_>) + Sync,
+        merge: impl FnMut(T, usize),
     ) {
         let Some(table) = self.table(base) else { return };
         let scanned = if self.mixed {
@@ -180,9 +192,9 @@ impl<'a> Group<'a> {
                     each(state, row);
                 }
             };
-            self.db.scan(table, &columns, start, each, merge)
+            self.db.scan_expecting(table, &columns, start, each, merge)
         } else {
-            self.db.scan(table, wanted, start, each, merge)
+            self.db.scan_expecting(table, wanted, start, each, merge)
         };
         if scanned.damaged > 0 {
             let promised = self.db.promised_rows(&table.name);

@@ -75,7 +75,10 @@ impl Reader<'_> {
             }
         };
         let (mut missing, mut event_ids): (Vec<Missing>, Vec<Option<i64>>) = Default::default();
-        group.scan(table::REGION, &wanted, RegionChunk::with_room, each, |mut chunk| {
+        group.scan_expecting(table::REGION, &wanted, RegionChunk::with_room, each, |mut chunk, rows| {
+            if trace.regions.len() == first {
+                trace.regions.reserve(rows);
+            }
             chunk.refs.drain_into(&mut missing, trace.regions.len());
             trace.regions.concat(chunk.rows);
             event_ids.append(&mut chunk.events);

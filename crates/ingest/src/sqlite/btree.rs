@@ -12,8 +12,9 @@ const INTERIOR: u8 = 5;
 const CHUNK: usize = 64;
 /// Rows of narrow tables per chunk, to reserve memory at once.
 pub(crate) const ROWS_OF_CHUNK: usize = 6 << 10;
-/// Chunks per worker and round; few enough that their results stay small compared with the table.
-const ROUND: usize = 16;
+/// Chunks per worker and round: few, so that their rows are still in the processor's caches when they are
+/// merged, and the next round uses their memory again.
+const ROUND: usize = 2;
 /// No valid tree is deeper, whatever its page size.
 const DEEPEST: usize = 40;
 
@@ -26,14 +27,14 @@ pub struct Scanned {
     pub damaged: u64,
 }
 
-/// Reads all rows of a table; see [`super::Database::scan`].
+/// Reads all rows of a table; see [`super::Database::scan_expecting`].
 pub(super) fn scan<T: Send>(
     pager: &Pager,
     table: &Table,
     wanted: &[Col],
     start: impl Fn() -> T + Sync,
     each: impl Fn(&mut T, &Row<'_>) + Sync,
-    mut merge: impl FnMut(T),
+    mut merge: impl FnMut(T, usize),
 ) -> Scanned {
     let mut total = Scanned::default();
     if !table.has_rows {
@@ -58,16 +59,26 @@ pub(super) fn scan<T: Send>(
         }
         round.par_chunks(CHUNK.min(round.len().div_ceil(workers))).map(read).collect()
     };
+    // The first round shows how many rows a page has.
+    let at_once = CHUNK * ROUND * workers;
+    let mut expected = None;
     let mut merge_round = |results: Vec<(T, Scanned)>| {
+        if results.is_empty() {
+            return;
+        }
+        let expected = *expected.get_or_insert_with(|| {
+            let rows: u64 = results.iter().map(|(_, scanned)| scanned.rows).sum();
+            (rows as usize).saturating_mul(leaves.len()) / leaves.len().clamp(1, at_once)
+        });
         for (state, scanned) in results {
             total.rows += scanned.rows;
             total.damaged += scanned.damaged;
-            merge(state);
+            merge(state, expected);
         }
     };
     // While one round is merged here, the workers read the next.
     let mut done = Vec::new();
-    for round in leaves.chunks(CHUNK * ROUND * workers) {
+    for round in leaves.chunks(at_once) {
         let mut next = Vec::new();
         if workers == 1 || round.len() <= 16 {
             merge_round(std::mem::take(&mut done));

@@ -168,7 +168,19 @@ impl Database {
         wanted: &[Col],
         start: impl Fn() -> T + Sync,
         each: impl Fn(&mut T, &Row<'_>) + Sync,
-        merge: impl FnMut(T),
+        mut merge: impl FnMut(T),
+    ) -> Scanned {
+        self.scan_expecting(table, wanted, start, each, |state, _| merge(state))
+    }
+
+    /// [`Self::scan`], where `merge` also gets about how many rows the whole table has, to reserve memory at once.
+    pub fn scan_expecting<T: Send>(
+        &self,
+        table: &Table,
+        wanted: &[Col],
+        start: impl Fn() -> T + Sync,
+        each: impl Fn(&mut T, &Row<'_>) + Sync,
+        merge: impl FnMut(T, usize),
     ) -> Scanned {
         btree::scan(&self.pager, table, wanted, start, each, merge)
     }
