@@ -214,9 +214,11 @@ pub fn find(name: &str) -> Option<&'static Arch> {
     ARCHS.iter().find(|arch| arch.name.eq_ignore_ascii_case(base))
 }
 
-/// The architecture of a product such as `MI300X`.
+/// The architecture of a product such as `MI300X`, or of a product with the same number, such as `MI300`.
 pub fn of_product(name: &str) -> Option<&'static Arch> {
-    ARCHS.iter().find(|arch| arch.product(name).is_some())
+    let wanted = crate::product::normalised(name);
+    let sibling = |arch: &&Arch| arch.products.iter().any(|product| product.has_sibling_in(&wanted));
+    ARCHS.iter().find(|arch| arch.product(name).is_some()).or_else(|| ARCHS.iter().find(sibling))
 }
 
 /// The architecture with this processor number in the flags of an ELF header.
@@ -273,6 +275,24 @@ mod tests {
         assert!(find("gfx9421").is_none());
         assert!(find("").is_none());
         assert!(find("sm_90").is_none());
+    }
+
+    #[test]
+    fn a_product_has_the_architecture_of_its_siblings_even_if_no_table_lists_it() {
+        let names = [
+            ("AMD Instinct MI300X VF", "gfx942"),
+            ("AMD Instinct MI300", "gfx942"),
+            ("MI308", "gfx942"),
+            ("AMD Instinct MI250X/MI250", "gfx90a"),
+            ("AMD Instinct MI355X", "gfx950"),
+            ("AMD Radeon RX 7900 GRE", "gfx1100"),
+        ];
+        for (name, arch) in names {
+            assert_eq!(of_product(name).map(|found| found.name.as_str()), Some(arch), "{name}");
+        }
+        for name in ["", "AMD Instinct", "MI3000X", "RX 79", "NVIDIA H100 80GB HBM3"] {
+            assert!(of_product(name).is_none(), "{name}");
+        }
     }
 
     #[test]

@@ -69,11 +69,23 @@ impl Product {
         let names = std::iter::once(&self.name).chain(&self.aliases);
         names.into_iter().any(|name| {
             let name = normalised(name);
-            normalised_name.match_indices(&name).any(|(at, _)| {
-                !normalised_name[at + name.len()..].starts_with(|c: char| c.is_ascii_alphanumeric())
-            })
+            let ends = |c: char| !c.is_ascii_alphanumeric();
+            contains_up_to(normalised_name, &name, ends)
         })
     }
+
+    /// Whether a normalised device name contains this product's number, whatever letters follow it: `MI300X` and
+    /// `MI300A` are siblings.
+    pub(crate) fn has_sibling_in(&self, normalised_name: &str) -> bool {
+        let name = normalised(&self.name);
+        let number = name.trim_end_matches(|c: char| !c.is_ascii_digit());
+        contains_up_to(normalised_name, number, |c| !c.is_ascii_digit())
+    }
+}
+
+/// Whether a text contains a part, at its end or before a character that `ends` it.
+fn contains_up_to(text: &str, part: &str, ends: impl Fn(char) -> bool) -> bool {
+    text.match_indices(part).any(|(at, _)| text[at + part.len()..].chars().next().is_none_or(&ends))
 }
 
 /// A device name in lower case with single spaces, whatever separated its words.
