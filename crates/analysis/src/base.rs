@@ -1,6 +1,6 @@
 //! Shared parts of reports: the inputs, their health, and how a row names a GPU.
 
-use report::{HealthCheck, HealthStatus, InputFact, Report, Value};
+use report::{Column, HealthCheck, HealthStatus, InputFact, Report, Value};
 use trace::{AgentId, Health, Status, Trace};
 
 /// An empty report of `command` on `trace`.
@@ -32,6 +32,11 @@ pub fn health(health: &Health) -> Vec<HealthCheck> {
         message: check.message.clone(),
     };
     health.checks.iter().map(check).collect()
+}
+
+/// A column of kernel names, which are said shortly where they do not fit.
+pub(crate) fn kernel_column(key: &str) -> Column {
+    Column::text(key).shortened_by(model::names::display_name)
 }
 
 /// The rank of a GPU as a cell.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use report::{Report, Table, Value};
-use rocm_perf_analysis::att::{thread_trace_features, thread_trace_report};
+use rocm_perf_analysis::kernels::att::{thread_trace_features, thread_trace_report};
 use serde_json::json;
 
 fn write(folder: &Path, name: &str, value: &serde_json::Value) {

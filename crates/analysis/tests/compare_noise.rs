@@ -1,7 +1,7 @@
 //! `compare` on generated pairs of runs with known noise: what it flags, and what it leaves alone.
 
 use report::{Report, Value};
-use rocm_perf_analysis::compare::{CompareOptions, compare};
+use rocm_perf_analysis::timeline::compare::{CompareOptions, compare};
 use trace::{Kernel, Process, Region, Source, Trace};
 
 /// A separate generator, so that the test shares nothing with the code under test.

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use model::Run;
 use model::classify::Classifier;
-use rocm_perf_analysis::compare::structure::{ChangeKind, How, StructuralRun, Structure};
-use rocm_perf_analysis::compare::{CompareOptions, Comparison, MeasuredRun, compute};
 use rocm_perf_analysis::ops_needs;
+use rocm_perf_analysis::timeline::compare::structure::{ChangeKind, How, StructuralRun, Structure};
+use rocm_perf_analysis::timeline::compare::{CompareOptions, Comparison, MeasuredRun, compute};
 use trace::{Kernel, Process, ProcessId, Region, Source, StreamId, Thread, ThreadId, Trace};
 
 fn measured(trace: &Trace) -> MeasuredRun {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use report::{Report, Value};
-use rocm_perf_analysis::compare::{CompareOptions, compare};
+use rocm_perf_analysis::timeline::compare::{CompareOptions, compare};
 use trace::{CopyKind, Kernel, MemoryCopy, Process, Source, Trace};
 
 /// Names by kind: kernels of two families, communication, copies by kernel and by engine, fills.

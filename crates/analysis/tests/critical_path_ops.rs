@@ -103,7 +103,7 @@ fn triage_shows_what_the_run_would_save_without_each_op() {
         }
         let classifier = model::classify::Classifier::builtin();
         let context = model::Run::new(&trace, None, &classifier, 0.0).unwrap();
-        let found = rocm_perf_analysis::triage::compute(&context);
+        let found = rocm_perf_analysis::serving::triage::compute(&context);
         let norm = found.ops.iter().find(|op| op.op == "aten::layer_norm").expect("the op has work");
         assert_eq!((norm.calls, norm.gpu_ns), (20, 20 * gpu));
         let (all, without) = (long(&trace), long(&run(0, 0)));

@@ -2,7 +2,7 @@
 
 use model::Run;
 use model::classify::Classifier;
-use rocm_perf_analysis::critical_path::{self, CriticalPath};
+use rocm_perf_analysis::causes::critical_path::{self, CriticalPath};
 use rocm_perf_analysis::{CriticalPathOptions, WhatIf, WhatIfError};
 use synth::{Options, Scenario, simulate};
 use trace::Trace;
@@ -21,7 +21,7 @@ fn asked(trace: &Trace, question: &str) -> Result<CriticalPath, WhatIfError> {
     let classifier = Classifier::builtin();
     let run = Run::new(trace, None, &classifier, 0.0).expect("a run");
     let mut question: WhatIf = question.parse()?;
-    question.look_up(&run)?;
+    question.look_up(&run, rocm_perf_analysis::kernels::roofline::clocked_kernels)?;
     let options = CriticalPathOptions { what_if: vec![question], ..CriticalPathOptions::default() };
     Ok(critical_path::compute(trace, &classifier, &options).expect("a path"))
 }

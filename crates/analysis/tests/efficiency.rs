@@ -3,13 +3,15 @@
 use model::Run;
 use model::classify::Classifier;
 use rocm_perf_analysis::RooflineOptions;
-use rocm_perf_analysis::efficiency::{Efficiency, Parts, WaterfallStep, compute, efficiency_needs, present};
+use rocm_perf_analysis::kernels::efficiency::{
+    Efficiency, Parts, WaterfallStep, compute, efficiency_needs, present,
+};
 use synth::{Options, Scenario, Simulation, simulate};
 use trace::Trace;
 
 fn efficiency(trace: &Trace) -> Efficiency {
     let run = Run::new(trace, None, &Classifier::builtin(), 0.0).expect("a run");
-    let accounts = rocm_perf_analysis::idle::compute(trace, &run.classes);
+    let accounts = rocm_perf_analysis::causes::idle::compute(&run);
     compute(&run, &accounts, &RooflineOptions::default())
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use analysis::panels::{Blocks, Dispatches, NormalUnit, Rule, Specs, TableValues, evaluate};
+use analysis::kernels::panels::{Blocks, Dispatches, NormalUnit, Rule, Specs, TableValues, evaluate};
 use rocm_perf_analysis as analysis;
 use trace::{Needs, Trace};
 

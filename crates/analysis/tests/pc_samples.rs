@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use analysis::att::{pc_sample_needs, pc_samples_report};
+use analysis::kernels::att::{pc_sample_needs, pc_samples_report};
 use report::{Report, Value};
 use rocm_perf_analysis as analysis;
 use serde_json::json;

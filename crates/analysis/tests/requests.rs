@@ -1,6 +1,6 @@
 //! Requests of two servers, compared with the simulator's truth for each.
 
-use rocm_perf_analysis::requests::{Parts, Requests, compute, needs};
+use rocm_perf_analysis::serving::requests::{Parts, Requests, compute, needs};
 use synth::{
     Disaggregated, DisaggregatedOptions, OutputFormat, PartsTruth, generate_disaggregated,
     simulate_disaggregated,

@@ -8,7 +8,8 @@ use model::attribution;
 use model::classify::Classifier;
 use model::{Run, Selection};
 use report::{Report, Table, Value};
-use rocm_perf_analysis::triage::{self, Architecture};
+use rocm_perf_analysis::serving::triage;
+use rocm_perf_analysis::subject::Architecture;
 use trace::Needs;
 
 fn data() -> Option<PathBuf> {

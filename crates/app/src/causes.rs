@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use analysis::critical_path;
-use analysis::efficiency::efficiency_needs;
-use analysis::idle::IdleAccounts;
-use analysis::verdict::VerdictOptions;
+use analysis::causes::critical_path;
+use analysis::causes::idle::IdleAccounts;
+use analysis::causes::verdict::VerdictOptions;
+use analysis::kernels::efficiency::efficiency_needs;
+use analysis::kernels::roofline::clocked_kernels;
 use analysis::{CriticalPathError, CriticalPathOptions, WhatIf, WhatIfError, critical_path_needs};
 use model::Run;
 use report::{Finding, Remedy, Report, Verdict};
@@ -19,8 +20,8 @@ use crate::threads::give_back;
 
 /// The verdict on a run, with its known findings.
 pub(crate) fn verdict_of(run: &Run, findings: &[Finding], target_arch: &Option<String>) -> Verdict {
-    let accounts = analysis::idle::compute(run.trace, &run.classes);
-    analysis::verdict::compute(run, &accounts, findings, &for_target(target_arch))
+    let accounts = analysis::causes::idle::compute(run);
+    analysis::causes::verdict::compute(run, &accounts, findings, &for_target(target_arch))
 }
 
 /// Options of a verdict for this architecture.
@@ -120,32 +121,32 @@ pub fn critical_path(request: &CriticalPathRequest, observer: &dyn Observer) -> 
             .map_err(|error| Failure::input(error.to_string()))
     };
     let target = for_target(&request.target_arch);
-    let judged = |run: &Run, accounts: &IdleAccounts| analysis::verdict::compute(run, accounts, &[], &target);
+    let judged =
+        |run: &Run, accounts: &IdleAccounts| analysis::causes::verdict::compute(run, accounts, &[], &target);
     let (path, verdict) = if what_if.iter().all(WhatIf::is_about_the_trace_alone) {
-        // The verdict is found in parallel with the path.
         let options = CriticalPathOptions { what_if, infer, ..Default::default() };
-        let meaning = || {
-            let run = of_run()?;
-            Ok::<_, Failure>(judged(&run, &analysis::idle::compute(&trace, &run.classes)))
-        };
-        let (verdict, path) = rayon::join(meaning, || critical_path::compute(&trace, &classifier, &options));
-        (path, verdict?)
+        let run = of_run()?;
+        // The verdict is found in parallel with the path.
+        let verdict = || judged(&run, &analysis::causes::idle::compute(&run));
+        let (verdict, path) = rayon::join(verdict, || critical_path::compute_of_run(&run, &options));
+        give_back(run);
+        (path, verdict)
     } else {
         let run = of_run()?;
         for question in &mut what_if {
-            question.look_up(&run).map_err(|error| failed(error.into()))?;
+            question.look_up(&run, clocked_kernels).map_err(|error| failed(error.into()))?;
         }
         // Findings come with idle accounts and the graph of the run; neither is made twice.
         let (accounts, findings, graph) = if asks_findings {
             let (explained, graph) = analysis::explain::compute_with_graph(&run, &[]);
             (explained.accounts, explained.scenarios, graph.filter(|_| !infer))
         } else {
-            (analysis::idle::compute(&trace, &run.classes), Vec::new(), None)
+            (analysis::causes::idle::compute(&run), Vec::new(), None)
         };
         let options = CriticalPathOptions { what_if, infer, findings };
         let path = match &graph {
             Some(graph) => critical_path::compute_on_graph(graph, &run.classes, &options),
-            None => critical_path::compute(&trace, &classifier, &options),
+            None => critical_path::compute_of_run(&run, &options),
         };
         (path, judged(&run, &accounts))
     };

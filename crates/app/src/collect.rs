@@ -328,7 +328,7 @@ fn ranks(run: &Run) -> Table {
 fn top_kernels(run: &Run) -> Option<Table> {
     let needs = Needs { kernels: true, ..Needs::nothing() };
     let trace = ingest::read(&run.traces, &needs, &ingest::Progress::default()).ok()?;
-    let summary = analysis::summary::compute(&trace, &analysis::SummaryOptions::default());
+    let summary = analysis::timeline::summary::compute(&trace, &analysis::SummaryOptions::default());
     let mut table = summary.kernels_table(&trace);
     table.limit(TOP);
     (!table.rows.is_empty()).then_some(table)

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use analysis::compare::comparability::{FILES, Facts, comparability};
-use analysis::compare::structure::StructuralRun;
-use analysis::compare::{
+use analysis::filters::Filters;
+use analysis::timeline::compare::comparability::{FILES, Facts, comparability};
+use analysis::timeline::compare::structure::StructuralRun;
+use analysis::timeline::compare::{
     CompareOptions, Comparison, Gate, GateError, GateOptions, GateOutcome, GateStatus, MeasuredRun, compute,
     present, repeats,
 };
-use analysis::filters::Filters;
 use model::Run;
 use model::classify::Classifier;
 use report::{HealthCheck, HealthStatus, Note, Remedy, Report};
@@ -21,7 +21,7 @@ use crate::input::{classifier, read};
 use crate::lake;
 use crate::observer::{Observer, watched};
 
-pub use analysis::compare::Metric;
+pub use analysis::timeline::compare::Metric;
 
 /// The facts of a run are a small file; a larger one of that name is something else.
 const LARGEST_FACTS: u64 = 1 << 20;

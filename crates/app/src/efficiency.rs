@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use analysis::RooflineOptions;
-use analysis::efficiency::{compute, efficiency_needs, present};
+use analysis::kernels::efficiency::{compute, efficiency_needs, present};
 use model::Run;
 use report::Report;
 
@@ -54,8 +54,8 @@ pub fn efficiency(request: &EfficiencyRequest, observer: &dyn Observer) -> Resul
     if run.rows.is_empty() {
         return Err(Failure::input("there is no GPU work in this part of the trace"));
     }
-    let accounts = analysis::idle::compute(&trace, &run.classes);
+    let accounts = analysis::causes::idle::compute(&run);
     let mut report = present(&trace, &compute(&run, &accounts, &options));
-    report.verdict = Some(analysis::verdict::compute(&run, &accounts, &[], &for_target(&None)));
+    report.verdict = Some(analysis::causes::verdict::compute(&run, &accounts, &[], &for_target(&None)));
     Ok(report)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use analysis::filters::Filters;
-use analysis::triage::{OneRun, OneRunError};
+use analysis::subject::{OneRun, OneRunError};
 use convert::merge::{files_of_package, is_package};
 use convert::rocpd::part::{ExcludedRows, TimedRows};
 use model::classify::Classifier;

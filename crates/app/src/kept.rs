@@ -109,7 +109,7 @@ fn serves(have: &Needs, want: &Needs) -> bool {
 fn usual(like: &Needs) -> Needs {
     let frames = like.python_frames;
     let all = [
-        analysis::efficiency::efficiency_needs(),
+        analysis::kernels::efficiency::efficiency_needs(),
         analysis::ops_needs(),
         analysis::critical_path_needs(),
         Needs::summary(),
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(ask(&Needs::summary()), 1);
         assert_eq!(ask(&analysis::critical_path_needs()), 2);
         assert_eq!(ask(&Needs::summary()), 2);
-        assert_eq!(ask(&analysis::triage::needs()), 3);
+        assert_eq!(ask(&analysis::serving::triage::needs()), 3);
         assert_eq!(ask(&analysis::ops_needs()), 3);
         assert_eq!(ask(&analysis::explain::explain_needs()), 3);
         let before = FileStates::of(&paths).unwrap();

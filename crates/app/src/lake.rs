@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use analysis::compare::MeasuredRun;
+use analysis::timeline::compare::MeasuredRun;
 use lake::rows::{Cell, Piece};
 use lake::{Cluster, Engine, Error};
 use model::classify::Classifier;
@@ -163,7 +163,7 @@ pub(crate) fn summary(
 ) -> Result<Report, Failure> {
     let (engine, health) = source.open()?;
     let (names, found) = lake::summary::summary(engine.as_ref(), options, python)?;
-    let tables = analysis::summary::present(&names, &found);
+    let tables = analysis::timeline::summary::present(&names, &found);
     let mut report = source.report("summary", health);
     report.tables = tables.tables;
     report.notes = tables.notes;

@@ -119,7 +119,7 @@ impl OccupancyRequest {
             dynamic_lds: self.lds.unwrap_or(0),
             ..OccupancyOptions::default()
         };
-        let found = analysis::occupancy::compute_of_code(&files, &options, &wanted);
+        let found = analysis::kernels::occupancy::compute_of_code(&files, &options, &wanted);
         if found.kernels.is_empty() {
             let mut targets: Vec<&str> = files
                 .iter()
@@ -134,7 +134,7 @@ impl OccupancyRequest {
                 false => failure.with_help(format!("they hold kernels for {}", targets.join(", "))),
             });
         }
-        Ok(analysis::occupancy::present_code(&files, &found))
+        Ok(analysis::kernels::occupancy::present_code(&files, &found))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Where the time of each request of a serving run went.
 
-use analysis::requests::{compute, needs, present};
+use analysis::serving::requests::{compute, needs, present};
 use report::Report;
 
 use crate::failure::Failure;

@@ -93,16 +93,16 @@ pub fn roofline(request: &RooflineRequest, observer: &dyn Observer) -> Result<Re
     }
     let mapping = read_mapping(request.mapping.as_ref(), &analysis::roofline_needs(), observer)?;
     let found = match &mapping {
-        Some(mapping) => analysis::roofline::compute_with_mapping(&trace, mapping, &options)
+        Some(mapping) => analysis::kernels::roofline::compute_with_mapping(&trace, mapping, &options)
             .map_err(|error| Failure::input(error.to_string()))?,
-        None => analysis::roofline::compute(&trace, &options),
+        None => analysis::kernels::roofline::compute(&trace, &options),
     };
     let counted = !trace.counters.is_empty() || !trace.counter_columns.is_empty();
     if !counted && found.ops.is_empty() {
         return Err(Failure::input("there are neither counters nor ops with shapes in the input")
             .with_help(Remedy::RooflineCounters));
     }
-    let report = analysis::roofline::present(&trace, &found);
+    let report = analysis::kernels::roofline::present(&trace, &found);
     if let Some(path) = &request.out {
         draw(&report, path)?;
     }

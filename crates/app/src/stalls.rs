@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use analysis::att::{
+use analysis::kernels::att::{
     code_facts_needs, code_facts_report, pc_sample_needs, pc_samples_report, thread_trace_features,
     thread_trace_report,
 };
-use analysis::bottleneck::{bottleneck_needs, bottleneck_report};
+use analysis::kernels::bottleneck::{bottleneck_needs, bottleneck_report};
 use report::{Remedy, Report};
 use trace::ThreadTrace;
 

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use analysis::SummaryOptions;
+use analysis::causes::verdict::VerdictOptions;
 use analysis::profile::{Profiled, profile_report, timing_needs, typical_run};
-use analysis::stability::RunTimes;
-use analysis::verdict::VerdictOptions;
+use analysis::timeline::stability::RunTimes;
 use report::{Column, Note, Remedy, Report, Table, Unit, Value};
 use synth::{Generated, GeneratedFile};
 use trace::Needs;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use analysis::stability::{RunTimes, run_needs, stability_report};
+use analysis::timeline::stability::{RunTimes, run_needs, stability_report};
 use analysis::{BreakdownOptions, SummaryOptions};
 use model::Run;
 use model::classify::Classes;
@@ -25,7 +25,7 @@ pub fn info(input: &Input, observer: &dyn Observer) -> Result<Report, Failure> {
     let mut report = analysis::info(&trace);
     // A part of a trace does not have the rest.
     if input.filters.is_empty() {
-        let missing = analysis::info::missing_table(&trace, &Completeness::of(&trace));
+        let missing = analysis::timeline::info::missing_table(&trace, &Completeness::of(&trace));
         report.tables.extend((!missing.rows.is_empty()).then_some(missing));
     }
     Ok(report)
@@ -61,7 +61,7 @@ pub fn summary(request: &SummaryRequest, observer: &dyn Observer) -> Result<Repo
     let target = for_target(&request.target_arch);
     let (mut report, verdict) = rayon::join(
         || analysis::summary(&trace, &options),
-        || analysis::verdict::of_tables(&trace, &Classes::of(&trace, &classifier), &target),
+        || analysis::causes::verdict::of_tables(&trace, &Classes::of(&trace, &classifier), &target),
     );
     report.verdict = Some(verdict);
     give_back(trace);
@@ -104,10 +104,10 @@ pub fn breakdown(request: &BreakdownRequest, observer: &dyn Observer) -> Result<
         stage_of: staged.then_some(&stage_of as &dyn Fn(RowRef) -> &'static str),
     };
     let mut report = analysis::breakdown(&trace, &run.classes, &options);
-    let accounts = analysis::idle::compute(&trace, &run.classes);
+    let accounts = analysis::causes::idle::compute(&run);
     report.verdict =
-        Some(analysis::verdict::compute(&run, &accounts, &[], &for_target(&request.target_arch)));
-    report.tables.push(analysis::idle::table(&trace, &accounts));
+        Some(analysis::causes::verdict::compute(&run, &accounts, &[], &for_target(&request.target_arch)));
+    report.tables.push(analysis::causes::idle::table(&trace, &accounts));
     Ok(report)
 }
 

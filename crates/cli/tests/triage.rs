@@ -126,7 +126,7 @@ fn artifacts_fit_their_schemas_and_know_where_facts_come_from() {
     let text = screen(folder.path(), 100, &arguments);
     assert!(text.contains("wrote profile_summary.md"), "{text}");
     let out = folder.path().join("out");
-    for (name, schema) in analysis::triage::SCHEMAS {
+    for (name, schema) in analysis::serving::triage::SCHEMAS {
         let problems =
             formats::json_schema::problems(&serde_json::from_str(schema).unwrap(), &json(&out.join(name)));
         assert!(problems.is_empty(), "{name}: {problems:?}");
@@ -171,7 +171,8 @@ fn a_schema_refuses_what_is_wrong() {
     serving(&folder.path().join("run"));
     screen(folder.path(), 100, &["triage", "run", "--out", "out"]);
     let schema_of = |name: &str| -> Value {
-        let (_, text) = analysis::triage::SCHEMAS.into_iter().find(|(file, _)| *file == name).unwrap();
+        let (_, text) =
+            analysis::serving::triage::SCHEMAS.into_iter().find(|(file, _)| *file == name).unwrap();
         serde_json::from_str(text).unwrap()
     };
     let table = json(&folder.path().join("out/kernel_table.json"));

@@ -1,6 +1,6 @@
 //! `compare` as plans over lakes: each run of a lake is a run, and an engine adds up blocks of consecutive calls.
 
-use analysis::compare::{BLOCKING, BlockedRun, Blocks};
+use analysis::timeline::compare::{BLOCKING, BlockedRun, Blocks};
 use report::InputFact;
 use trace::CopyKind;
 

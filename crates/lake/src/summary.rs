@@ -1,7 +1,7 @@
 //! `summary` as plans over a lake: one statement per table, whatever engine runs it.
 
 use analysis::SummaryOptions;
-use analysis::summary::{MovedTotal, NamedTotal, RegionTotal, Summary, Totals, of_totals};
+use analysis::timeline::summary::{MovedTotal, NamedTotal, RegionTotal, Summary, Totals, of_totals};
 use stats::Durations;
 use trace::Trace;
 

@@ -79,8 +79,10 @@ fn a_summary_of_a_lake_equals_that_of_its_traces() {
     for by_rank in [false, true] {
         let options = analysis::SummaryOptions { by_rank, region_categories: None };
         let (names, found) = rocm_perf_lake::summary::summary(&session, &options, false).unwrap();
-        let (found, wanted) =
-            (analysis::summary::present(&names, &found), analysis::summary::summary(&trace, &options));
+        let (found, wanted) = (
+            analysis::timeline::summary::present(&names, &found),
+            analysis::timeline::summary::summary(&trace, &options),
+        );
         assert_eq!(found.tables, wanted.tables);
     }
 }

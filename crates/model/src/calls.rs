@@ -108,6 +108,12 @@ pub struct CallFacts {
 }
 
 impl CallFacts {
+    /// The facts about what is not a known call.
+    pub fn nothing() -> &'static Self {
+        static NOTHING: LazyLock<CallFacts> = LazyLock::new(CallFacts::default);
+        &NOTHING
+    }
+
     /// Whether they allocate or free memory.
     pub fn is_about_memory(&self) -> bool {
         self.allocates.is_some() || self.frees.is_some()

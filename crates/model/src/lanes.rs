@@ -5,7 +5,7 @@ use trace::{AgentId, Ns, RowRef, Table, Trace};
 use crate::classify::Classes;
 use crate::launches::launch_rows;
 use crate::recordings::Recordings;
-use crate::work::{Gpu, Gpus, KernelClasses, WorkClass, copy_agent, copy_class, in_time_order};
+use crate::work::{Gpu, GpuWork, Gpus, KernelClasses, WorkClass, copy_agent, copy_class, in_time_order};
 
 /// The kinds of work that a timeline distinguishes, as bits of a combination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +70,11 @@ pub struct GpuRow {
 }
 
 impl GpuRow {
+    fn of_work(works: &GpuWork, work: usize) -> Self {
+        let (start, end, bucket) = (works.start[work], works.end[work], works.class[work].into());
+        Self { row: works.row_ref(work), work: Work { start, end, bucket }, launch: works.launch[work] }
+    }
+
     /// The call that launched it, as a row of `regions`.
     pub fn launch(&self) -> Option<usize> {
         (self.launch != u32::MAX).then_some(self.launch as usize)
@@ -103,47 +108,34 @@ impl Lane {
     }
 }
 
+impl Lane {
+    fn of(gpu: &Gpu, rows: Vec<GpuRow>) -> Self {
+        Self { rank: gpu.rank, agent: gpu.agent, label: gpu.label.clone(), recording: gpu.recording, rows }
+    }
+}
+
 /// The GPU rows of a trace by rank and agent, in that order, with all streams merged.
 pub fn lanes(trace: &Trace, classes: &Classes) -> Vec<Lane> {
-    let recordings = Recordings::of(trace);
-    let (kernels, copies) = (&trace.kernels, &trace.memory_copies);
     let (kernel_launch, copy_launch) = launch_rows(trace);
-    let mut kernel_classes = KernelClasses::new(trace, classes);
-    let mut gpus = Gpus::new(trace, &recordings);
     let mut found: Vec<Vec<GpuRow>> = Vec::new();
-    in_time_order(
-        trace,
-        |process| recordings.counts(process),
-        |table, i| {
-            let (gpu, start, end, class, launch) = match table {
-                Table::Kernels => {
-                    let gpu = gpus.number(kernels.process[i], kernels.agent[i]);
-                    let class = kernel_classes.of(kernels.name[i]);
-                    (gpu, kernels.start[i], kernels.end[i], class, kernel_launch[i])
-                }
-                _ => {
-                    let gpu = gpus.number(copies.process[i], copy_agent(trace, i));
-                    (gpu, copies.start[i], copies.end[i], copy_class(copies.kind[i]), copy_launch[i])
-                }
-            };
-            let row = GpuRow {
-                row: RowRef::new(table, i),
-                work: Work { start, end, bucket: class.into() },
-                launch,
-            };
-            match found.get_mut(gpu as usize) {
-                Some(rows) => rows.push(row),
-                None => {
-                    // Most traces have one GPU.
-                    let more = if found.is_empty() { kernels.len() + copies.len() } else { 1 };
-                    let mut rows = Vec::with_capacity(more);
-                    rows.push(row);
-                    found.push(rows);
-                }
+    let (gpus, numbers) = each_row(trace, classes, |gpu, row, work| {
+        let launch = match row.get() {
+            Some((Table::Kernels, i)) => kernel_launch[i],
+            Some((_, i)) => copy_launch[i],
+            None => u32::MAX,
+        };
+        let row = GpuRow { row, work, launch };
+        match found.get_mut(gpu) {
+            Some(rows) => rows.push(row),
+            None => {
+                // Most traces have one GPU.
+                let all = trace.kernels.len() + trace.memory_copies.len();
+                let mut rows = Vec::with_capacity(if found.is_empty() { all } else { 1 });
+                rows.push(row);
+                found.push(rows);
             }
-        },
-    );
-    let (gpus, numbers) = gpus.finish();
+        }
+    });
     let mut rows: Vec<Vec<GpuRow>> = vec![Vec::new(); gpus.len()];
     for (own, number) in found.into_iter().zip(numbers) {
         let rows = &mut rows[number as usize];
@@ -154,14 +146,44 @@ pub fn lanes(trace: &Trace, classes: &Classes) -> Vec<Lane> {
             rows.sort_by_key(|row| (row.work.start, row.work.end, row.row));
         }
     }
-    let lane = |(gpu, rows): (Gpu, Vec<GpuRow>)| Lane {
-        rank: gpu.rank,
-        agent: gpu.agent,
-        label: gpu.label,
-        recording: gpu.recording,
-        rows,
-    };
-    gpus.into_iter().zip(rows).filter(|(gpu, _)| gpu.is_rank).map(lane).collect()
+    gpus.iter().zip(rows).filter(|(gpu, _)| gpu.is_rank).map(|(gpu, rows)| Lane::of(gpu, rows)).collect()
+}
+
+/// The same lanes of work that is collected already.
+pub fn of_work(works: &GpuWork) -> Vec<Lane> {
+    let rows = |gpu: &Gpu| gpu.work.iter().map(|&work| GpuRow::of_work(works, work as usize)).collect();
+    works.gpus.iter().filter(|gpu| gpu.is_rank).map(|gpu| Lane::of(gpu, rows(gpu))).collect()
+}
+
+/// Calls back with each row of GPU work in time order, and the number of its GPU in order of appearance; returns
+/// the GPUs, and the index of each number in them.
+pub fn each_row(
+    trace: &Trace,
+    classes: &Classes,
+    mut each: impl FnMut(usize, RowRef, Work),
+) -> (Vec<Gpu>, Vec<u32>) {
+    let recordings = Recordings::of(trace);
+    let (kernels, copies) = (&trace.kernels, &trace.memory_copies);
+    let mut kernel_classes = KernelClasses::new(trace, classes);
+    let mut gpus = Gpus::new(trace, &recordings);
+    in_time_order(
+        trace,
+        |process| recordings.counts(process),
+        |table, i| {
+            let (gpu, start, end, class) = match table {
+                Table::Kernels => {
+                    let gpu = gpus.number(kernels.process[i], kernels.agent[i]);
+                    (gpu, kernels.start[i], kernels.end[i], kernel_classes.of(kernels.name[i]))
+                }
+                _ => {
+                    let gpu = gpus.number(copies.process[i], copy_agent(trace, i));
+                    (gpu, copies.start[i], copies.end[i], copy_class(copies.kind[i]))
+                }
+            };
+            each(gpu as usize, RowRef::new(table, i), Work { start, end, bucket: class.into() });
+        },
+    );
+    gpus.finish()
 }
 
 #[cfg(test)]
@@ -207,6 +229,11 @@ mod tests {
                 .map(|lane| (lane.label.clone(), lane.rows.iter().map(|row| row.row).collect()))
                 .collect();
             prop_assert_eq!(found, expected);
+            let of_row = |row: &GpuRow| (row.row, row.work.start, row.work.end, row.work.bucket, row.launch);
+            let rows = |lanes: Vec<Lane>| -> Vec<Vec<_>> {
+                lanes.iter().map(|lane| lane.rows.iter().map(of_row).collect()).collect()
+            };
+            prop_assert_eq!(rows(of_work(&work)), rows(lanes));
         }
     }
 }

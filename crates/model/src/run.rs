@@ -1,5 +1,7 @@
 //! A run: the trace with its classes, sites and stages, computed once for all analyses.
 
+use std::sync::Arc;
+
 use trace::{MemoryCopies, RowRef, StrId, Table, Trace};
 
 use crate::attribution::{Attribution, Error, Site, attribute};
@@ -26,7 +28,7 @@ pub struct Run<'a> {
     /// Rows below this share of their stage's GPU time are left out.
     pub min_share_pct: f64,
     /// All GPU work.
-    pub work: GpuWork,
+    pub work: Arc<GpuWork>,
     /// The selected rows of GPU work, in time order: kernels, copies and fills.
     pub rows: Vec<RowRef>,
     /// By row of `kernels` and of `memory_copies`: its index in `work`.
@@ -84,7 +86,7 @@ impl<'a> Run<'a> {
             stages,
             calls,
             recordings,
-            work,
+            work: Arc::new(work),
             min_share_pct,
             rows,
             places,

@@ -1,11 +1,11 @@
 //! Which columns fit a terminal, and how wide each may be.
 
 use crate::visible::one_line;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::{Column, Importance, Table, number};
+use crate::{Column, Importance, ShortForm, Table, number};
 
 /// Minimum width of a text column before columns of this importance are left out instead: a kernel name cut
 /// to 16 characters loses more information than a standard deviation adds.
@@ -39,20 +39,32 @@ pub fn cells(table: &Table) -> Vec<Vec<String>> {
 
 /// Fits a table into `width` characters: text shrinks first, then details go, then normal columns.
 pub fn fit(table: &Table, cells: &[Vec<String>], width: usize) -> Layout {
-    let natural: Vec<usize> = (0..table.columns.len())
-        .map(|c| {
-            let widest = cells.iter().map(|row| row[c].width()).max().unwrap_or(0);
-            widest.max(table.columns[c].heading().width())
-        })
-        .collect();
+    let headings = table.headings();
+    let widest = |c: usize, of: &dyn Fn(&str) -> usize| {
+        cells.iter().map(|row| of(&row[c])).max().unwrap_or(0).max(headings[c].width())
+    };
+    let mut natural: Vec<usize> =
+        (0..table.columns.len()).map(|c| widest(c, &UnicodeWidthStr::width)).collect();
     let mut shown = for_people(table);
+    let gaps = GAP * shown.len().saturating_sub(1);
+    if shown.iter().map(|&c| natural[c]).sum::<usize>() + gaps > width {
+        // Short forms need less room, and leave more columns.
+        for &c in &shown {
+            if let Some(ShortForm(short)) = table.columns[c].short {
+                let texts: Vec<&str> = cells.iter().map(|row| row[c].as_str()).collect();
+                let said = in_few_words(&texts, 0, short);
+                let least = texts.iter().zip(&said).map(|(text, said)| text.width().min(said.width()));
+                natural[c] = least.max().unwrap_or(0).max(headings[c].width());
+            }
+        }
+    }
     let mut left_out = Vec::new();
     while let Some(place) = next_to_drop(&table.columns, &shown) {
         let column = shown[place];
         if least(table, &natural, &shown, table.columns[column].importance) <= width {
             break;
         }
-        left_out.push(table.columns[shown.remove(place)].heading());
+        left_out.push(headings[shown.remove(place)].clone());
     }
     left_out.reverse();
     Layout { columns: widths(table, &natural, &shown, width), left_out }
@@ -167,6 +179,50 @@ pub fn shorten(text: &str, width: usize) -> String {
     format!("{}…{}", &text[..head_end], &text[tail_start..])
 }
 
+/// The texts of a column in `width` characters: those that do not fit by their short form if the column has one.
+pub fn shorten_column(column: &Column, texts: &[&str], width: usize) -> Vec<String> {
+    match column.short {
+        Some(ShortForm(short)) => {
+            let said = in_few_words(texts, width, short);
+            shorten_apart(&said.iter().map(String::as_str).collect::<Vec<_>>(), width)
+        }
+        None => shorten_apart(texts, width),
+    }
+}
+
+/// Most characters of a word that tells two short forms apart.
+const WORD: usize = 24;
+
+/// Long texts by their short form. Different texts with one short form get the word in which they differ.
+fn in_few_words(texts: &[&str], width: usize, short: fn(&str) -> String) -> Vec<String> {
+    let long: BTreeSet<&str> = texts.iter().copied().filter(|text| text.width() > width).collect();
+    let mut alike: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for &text in &long {
+        alike.entry(short(text)).or_default().push(text);
+    }
+    let mut said: BTreeMap<&str, String> = BTreeMap::new();
+    for (form, group) in alike {
+        for &text in &group {
+            let others = || group.iter().filter(|other| **other != text);
+            let own =
+                name_words(text).find(|word| others().any(|other| !name_words(other).any(|w| w == *word)));
+            said.insert(
+                text,
+                match own {
+                    Some(word) => format!("{form} {}", cut_end(word, WORD)),
+                    None => form.clone(),
+                },
+            );
+        }
+    }
+    texts.iter().map(|text| said.get(text).cloned().unwrap_or_else(|| text.to_string())).collect()
+}
+
+/// The words of a name: sizes, types, flags.
+fn name_words(name: &str) -> impl Iterator<Item = &str> {
+    name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty())
+}
+
 /// All texts of a column cut to `width`. If that would make different texts look the same (kernel names that
 /// differ only in their tile), those are cut around the position where they begin to differ.
 pub fn shorten_apart(texts: &[&str], width: usize) -> Vec<String> {
@@ -248,6 +304,52 @@ mod tests {
         assert_eq!(short[2], "Cijk_…MT32x32_SN_1LDSB0…");
         assert_eq!(&short[3..], ["gemm", "gemm"]);
         assert!(short.iter().all(|text| text.width() <= 24));
+    }
+
+    #[test]
+    fn no_two_columns_have_one_heading() {
+        let columns = vec![
+            Column::text("name"),
+            Column::int("share_ns", Unit::Ns),
+            Column::int("share_pct", Unit::Pct),
+            Column::int("total_pct", Unit::Pct),
+            Column::int("total_ns", Unit::Ns).data(),
+        ];
+        let headings = Table::new("t", "T", columns).headings();
+        assert_eq!(headings[..4], ["name", "share", "share %", "total"]);
+    }
+
+    #[test]
+    fn a_long_name_is_said_shortly_and_still_tells_itself_apart() {
+        let function = |name: &str| name.split('<').next().unwrap_or_default().to_string();
+        let column = Column::text("name").shortened_by(function);
+        let texts =
+            ["copy<8, half>(int, float*)", "copy<4, half>(int, float*)", "fill<4>(int, float*)", "gemm"];
+        let short = |width| shorten_column(&column, &texts, width);
+        assert_eq!(short(40), texts);
+        assert_eq!(short(12), ["copy 8", "copy 4", "fill", "gemm"]);
+        assert_eq!(shorten_column(&column, &[texts[0], texts[0]], 12), ["copy", "copy"]);
+        let plain = Column::text("name");
+        assert_eq!(shorten_column(&plain, &texts, 12), shorten_apart(&texts, 12));
+    }
+
+    #[test]
+    fn short_names_leave_room_for_more_columns() {
+        let function = |name: &str| name.split('<').next().unwrap_or_default().to_string();
+        let columns = vec![
+            Column::text("name").shortened_by(function),
+            Column::int("calls", Unit::None).key(),
+            Column::int("stddev_ns", Unit::Ns).detail(),
+        ];
+        let mut table = Table::new("t", "T", columns);
+        let long = format!("copy<{}>", "x".repeat(60));
+        for name in ["attn_fwd", long.as_str()] {
+            table.push(vec![name.into(), Value::Int(1), Value::Int(1)]);
+        }
+        let cells = cells(&table);
+        assert_eq!(fit(&table, &cells, 100).columns[0], (0, 66));
+        let narrow = fit(&table, &cells, 30);
+        assert_eq!((narrow.columns[0], narrow.left_out.len()), ((0, 8), 0));
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub use finding::{Finding, NextStep, Severity};
 pub use fonts::{MEDIUM as MEDIUM_FONT, REGULAR as REGULAR_FONT};
 pub use note::{Note, Remedy};
 pub use number::show;
-pub use table::{Column, Importance, Table, Unit, Value};
+pub use table::{Column, Importance, ShortForm, Table, Unit, Value};
 pub use verdict::{ArchMatch, BoundBy, Cost, Verdict};
 pub use visible::visible;
 

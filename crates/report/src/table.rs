@@ -91,17 +91,41 @@ pub struct Column {
     pub unit: Unit,
     /// When to leave it out.
     pub importance: Importance,
+    /// The short form of a text that does not fit.
+    pub short: Option<ShortForm>,
+}
+
+/// How to say a long text in few words, so that it is not cut.
+#[derive(Clone, Copy)]
+pub struct ShortForm(pub fn(&str) -> String);
+
+impl PartialEq for ShortForm {
+    /// It changes what people see, not what the table says.
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl std::fmt::Debug for ShortForm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ShortForm")
+    }
 }
 
 impl Column {
     /// A text column.
     pub fn text(key: &str) -> Self {
-        Self { key: key.into(), text: true, unit: Unit::None, importance: Importance::Key }
+        Self { key: key.into(), text: true, unit: Unit::None, importance: Importance::Key, short: None }
     }
 
     /// A column of numbers.
     pub fn int(key: &str, unit: Unit) -> Self {
-        Self { key: key.into(), text: false, unit, importance: Importance::Normal }
+        Self { key: key.into(), text: false, unit, importance: Importance::Normal, short: None }
+    }
+
+    /// The same column, with a short form for texts that do not fit.
+    pub fn shortened_by(self, short: fn(&str) -> String) -> Self {
+        Self { short: Some(ShortForm(short)), ..self }
     }
 
     /// The same column, always shown.
@@ -165,6 +189,22 @@ impl Table {
     /// An empty table.
     pub fn new(name: &str, title: &str, columns: Vec<Column>) -> Self {
         Self { name: name.into(), title: title.into(), columns, ..Self::default() }
+    }
+
+    /// The headings of all columns for people. Of two columns that would have one heading, the share says so.
+    pub fn headings(&self) -> Vec<String> {
+        let plain: Vec<String> = self.columns.iter().map(Column::heading).collect();
+        let is_shown = |column: &Column| column.importance != Importance::Data;
+        let heading = |(place, column): (usize, &Column)| {
+            let mut others =
+                self.columns.iter().enumerate().filter(|(other, one)| *other != place && is_shown(one));
+            let twice = others.any(|(other, _)| plain[other] == plain[place]);
+            match twice && column.unit == Unit::Pct {
+                true => format!("{} %", plain[place]),
+                false => plain[place].clone(),
+            }
+        };
+        self.columns.iter().enumerate().map(heading).collect()
     }
 
     /// A table that people see only on request.

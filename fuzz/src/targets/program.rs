@@ -22,14 +22,14 @@ pub fn analyses(bytes: &[u8]) {
     trace.finish();
     let classifier = Classifier::builtin();
     let _ = analysis::summary(&trace, &SummaryOptions::default());
-    let _ = analysis::critical_path::compute(&trace, &classifier, &CriticalPathOptions::default())
-        .map(|path| analysis::critical_path::present(&trace, &path, true));
-    let _ = analysis::requests::compute(&trace);
+    let _ = analysis::causes::critical_path::compute(&trace, &classifier, &CriticalPathOptions::default())
+        .map(|path| analysis::causes::critical_path::present(&trace, &path, true));
+    let _ = analysis::serving::requests::compute(&trace);
     let _ = analysis::memory::compute(&trace);
     let Ok(run) = Run::new(&trace, None, &classifier, 0.0) else { return };
     let _ = analysis::breakdown(&trace, &run.classes, &BreakdownOptions::default());
     let _ = analysis::explain::explain(&run, &[], &Default::default());
-    let _ = analysis::triage::compute(&run);
+    let _ = analysis::serving::triage::compute(&run);
     let _ = analysis::overlap_report(&run);
     let _ = analysis::ops::compute(&run, &OpsOptions::default());
 }

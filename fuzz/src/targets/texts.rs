@@ -28,7 +28,7 @@ pub fn gate(bytes: &[u8]) {
     let Some(text) = text(bytes) else { return };
     let _ = expr::gate::parse(text);
     #[cfg(feature = "program")]
-    let _ = analysis::compare::Gate::parse(text);
+    let _ = analysis::timeline::compare::Gate::parse(text);
 }
 
 /// Redacting twice changes nothing more, and a secret in a known position never remains.

@@ -5,10 +5,10 @@ use std::cell::{OnceCell, RefCell};
 use trace::{Map, RowRef, StrId, Table, Trace};
 
 use super::thresholds::Thresholds;
-use crate::critical_path::{Engine, Scenario};
-use crate::fuse::{Fuse, fuse};
-use crate::idle::{Cause, GpuAccount, IdleAccounts, Piece, merged};
-use crate::overlap::{Overlap, overlap};
+use crate::causes::critical_path::{Engine, Scenario};
+use crate::causes::idle::{Cause, GpuAccount, IdleAccounts, Piece, merged};
+use crate::serving::fuse::{Fuse, fuse};
+use crate::serving::overlap::{Overlap, overlap};
 use model::Run;
 use model::lanes::Bucket;
 
@@ -47,7 +47,7 @@ impl<'a> Facts<'a> {
 
     /// The run as a graph for propagating changes; built once.
     pub fn engine(&self) -> Option<&Engine<'a>> {
-        self.engine.get_or_init(|| Engine::of(self.context.trace, &self.context.classes)).as_ref()
+        self.engine.get_or_init(|| Engine::of(self.context)).as_ref()
     }
 
     /// A unique key for a finding.

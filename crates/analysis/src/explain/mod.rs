@@ -26,10 +26,10 @@ use self::facts::Facts;
 use self::rule::Verdict;
 use self::thresholds::Thresholds;
 use crate::base;
-use crate::critical_path::{Engine, Scenario};
-use crate::idle::{self, IdleAccounts};
-use crate::overlap::overlap_needs;
-use crate::verdict::{self, VerdictOptions};
+use crate::causes::critical_path::{Engine, Scenario};
+use crate::causes::idle::{self, IdleAccounts};
+use crate::causes::verdict::{self, VerdictOptions};
+use crate::serving::overlap::overlap_needs;
 use model::Run;
 use stats::percent;
 
@@ -72,10 +72,9 @@ pub fn compute(context: &Run, only: &[String]) -> Explained {
 
 /// [`compute`], with the graph of the run if any rule needed it.
 pub fn compute_with_graph<'a>(context: &'a Run<'a>, only: &[String]) -> (Explained, Option<Engine<'a>>) {
-    let (trace, classes) = (context.trace, &context.classes);
     // Some rules need the graph as soon as there is something to gain.
     let (accounts, engine) =
-        rayon::join(|| idle::compute(trace, classes), || only.is_empty().then(|| Engine::of(trace, classes)));
+        rayon::join(|| idle::compute(context), || only.is_empty().then(|| Engine::of(context)));
     let facts = Facts::of(context, accounts, engine);
     let (mut judgements, mut findings) = (Vec::new(), Vec::new());
     for rule in RULES.iter().filter(|rule| only.is_empty() || only.iter().any(|id| id == rule.id)) {

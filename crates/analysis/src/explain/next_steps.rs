@@ -3,7 +3,7 @@
 use report::{Finding, NextStep, Value};
 use trace::Trace;
 
-use crate::critical_path::Scenario;
+use crate::causes::critical_path::Scenario;
 
 /// The kind of next step for findings of a rule.
 #[derive(Clone, Copy)]

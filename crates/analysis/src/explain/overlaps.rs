@@ -4,7 +4,7 @@ use report::Finding;
 
 use super::facts::Facts;
 use super::propagated::propagated;
-use crate::critical_path::Scenario;
+use crate::causes::critical_path::Scenario;
 use stats::percent;
 
 /// The findings of a rule whose gain is at least this share of the run.

@@ -4,7 +4,7 @@ use report::{Finding, Value};
 
 use super::facts::Facts;
 use super::rule::severity;
-use crate::critical_path::Scenario;
+use crate::causes::critical_path::Scenario;
 use stats::percent;
 
 /// A finding with its gain capped at what its scenario saves; `None` if that is too little.

@@ -4,7 +4,7 @@ use report::{Finding, Severity, Value};
 
 use super::facts::{Facts, Sum};
 use crate::base;
-use crate::critical_path::Scenario;
+use crate::causes::critical_path::Scenario;
 use crate::words::duration;
 use model::names;
 use stats::percent;

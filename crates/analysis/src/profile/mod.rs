@@ -9,20 +9,20 @@ use hw::code_object::Contents;
 use report::{Note, Remedy, Report, Table};
 use trace::{Needs, ThreadTrace, Trace};
 
-use crate::att;
 use crate::base;
-use crate::bottleneck::{Bottlenecks, Figures, KernelFigures, kernel_figures, put_workgroups};
-use crate::critical_path::{self, CriticalPathOptions, critical_path_needs};
-use crate::idle;
-use crate::occupancy::{self, Occupancies, OccupancyOptions, occupancy_needs};
-use crate::roofline::{self, RooflineOptions, roofline_needs};
-use crate::stability::{RunTimes, Stability, stability_tables};
-use crate::verdict::{self, VerdictOptions};
+use crate::causes::critical_path::{self, CriticalPathOptions, critical_path_needs};
+use crate::causes::idle;
+use crate::causes::verdict::{self, VerdictOptions};
+use crate::kernels::att;
+use crate::kernels::bottleneck::{Bottlenecks, Figures, KernelFigures, kernel_figures, put_workgroups};
+use crate::kernels::occupancy::{self, Occupancies, OccupancyOptions, occupancy_needs};
+use crate::kernels::roofline::{self, RooflineOptions, roofline_needs};
+use crate::timeline::stability::{RunTimes, Stability, stability_tables};
 use model::Run;
 use model::classify::Classifier;
 use stats::percent;
 
-pub use crate::stability::process_spread;
+pub use crate::timeline::stability::process_spread;
 pub use result::process_result;
 
 /// Everything that was recorded.
@@ -132,7 +132,7 @@ pub fn profile_report(profiled: &Profiled, options: &VerdictOptions) -> Report {
 /// The verdict on the representative timing run.
 fn verdict_on(timing: &Trace, options: &VerdictOptions) -> Option<report::Verdict> {
     let run = Run::new(timing, None, &Classifier::builtin(), 0.0).ok()?;
-    let accounts = idle::compute(timing, &run.classes);
+    let accounts = idle::compute(&run);
     Some(verdict::compute(&run, &accounts, &[], options))
 }
 

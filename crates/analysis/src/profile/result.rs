@@ -6,12 +6,12 @@ use serde_json::{Value as Json, json};
 use trace::{ThreadTrace, Trace};
 
 use super::same_kernel;
-use crate::att::thread_trace_result;
-use crate::bottleneck::KernelFigures;
-use crate::critical_path::CriticalPath;
-use crate::occupancy::{KernelOccupancy, KernelUse, NOT_RECORDED, Occupancies};
-use crate::roofline::Roofline;
-use crate::stability::{RunTimes, Stability};
+use crate::causes::critical_path::CriticalPath;
+use crate::kernels::att::thread_trace_result;
+use crate::kernels::bottleneck::KernelFigures;
+use crate::kernels::occupancy::{KernelOccupancy, KernelUse, NOT_RECORDED, Occupancies};
+use crate::kernels::roofline::Roofline;
+use crate::timeline::stability::{RunTimes, Stability};
 
 /// The inputs of a result.
 pub(super) struct Parts<'a> {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use model::classify::Classifier;
 use report::{Report, Table, Value};
-use rocm_perf_analysis::critical_path::{PathStep, compute, present};
+use rocm_perf_analysis::causes::critical_path::{PathSteps, compute, present};
 use rocm_perf_analysis::{CriticalPathError, CriticalPathOptions};
 use trace::{
     Agent, AgentId, AgentKind, Collective, Kernel, MemoryCopy, OptI64, Process, ProcessId, Region, RowRef,
@@ -189,7 +189,7 @@ pub fn classifier() -> &'static Classifier {
 #[derive(Debug)]
 pub struct Shown {
     pub report: Report,
-    pub steps: Vec<PathStep>,
+    pub steps: PathSteps,
 }
 
 /// The path of a trace with options.

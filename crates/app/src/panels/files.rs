@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use analysis::panels::{PanelsOptions, panels};
+use analysis::kernels::panels::{PanelsOptions, panels};
 use report::chart::SvgOptions;
 use report::{Column, Remedy, Report, Table, Unit, Value, render};
 use trace::Trace;

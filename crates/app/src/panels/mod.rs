@@ -6,14 +6,14 @@ mod preset;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use analysis::panels::catalogue::{ARCHITECTURES, Catalogue, architecture};
-use analysis::panels::{ChoiceError, list_metrics, panels_needs};
+use analysis::kernels::panels::catalogue::{ARCHITECTURES, Catalogue, architecture};
+use analysis::kernels::panels::{ChoiceError, list_metrics, panels_needs};
 use report::{Remedy, Report};
 use trace::{Aggregate, Trace};
 
 pub use self::files::write_panels;
 pub use self::preset::choose_counters;
-pub use analysis::panels::{
+pub use analysis::kernels::panels::{
     Block, Blocks, Cell, Choice, Dispatches, NormalUnit, PanelsOptions, Rule, TableValues, TimeUnit,
     TopKernel, catalogue, choose, evaluate, memory_chart_text, specs_of,
 };
@@ -46,12 +46,12 @@ pub fn read_panels(
 
 /// The panels of one run, or of several side by side.
 pub fn panels(runs: &[Trace], options: &PanelsOptions) -> Result<Report, Failure> {
-    analysis::panels::panels(runs, options).map_err(|error| unchosen(&error))
+    analysis::kernels::panels::panels(runs, options).map_err(|error| unchosen(&error))
 }
 
 /// Fails if the choice of kernels or dispatches matches nothing.
 pub fn check_choice(run: &Trace, options: &PanelsOptions) -> Result<(), Failure> {
-    analysis::panels::choose(run, &options.choice).map(drop).map_err(|error| unchosen(&error))
+    analysis::kernels::panels::choose(run, &options.choice).map(drop).map_err(|error| unchosen(&error))
 }
 
 /// The metrics and their formulas: of an architecture, or of the input's GPU.

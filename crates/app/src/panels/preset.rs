@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use analysis::panels::{Blocks, counters_needed};
+use analysis::kernels::panels::{Blocks, counters_needed};
 use collect::presets::Preset;
 use report::Remedy;
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use analysis::profile::{
     Profiled, counter_needs, process_result, process_spread, profile_report, timing_needs, typical_run,
 };
-use analysis::stability::RunTimes;
+use analysis::timeline::stability::RunTimes;
 use collect::presets::Preset;
 use collect::run::{CollectError, CollectRequest, Events, Run};
 use files::process::{self, How, Job};
@@ -209,7 +209,7 @@ impl ProfileRequest {
             return Ok(None);
         };
         let mut names = analysis::roofline_counters(&arch.facts.counters);
-        names.extend(analysis::bottleneck::bottleneck_counters(&arch.facts.counters));
+        names.extend(analysis::kernels::bottleneck::bottleneck_counters(&arch.facts.counters));
         names.extend(analysis::occupancy_counters(arch).into_iter().map(String::from));
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let preset = Preset { formats: vec!["rocpd".into()], ..Preset::of("counters", &["kernel"], &names) };

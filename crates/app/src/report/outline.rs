@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use analysis::breakdown::{self, Breakdown, GpuTime};
-use analysis::efficiency::efficiency_needs;
+use analysis::kernels::efficiency;
+use analysis::kernels::efficiency::efficiency_needs;
 use analysis::ops;
-use analysis::summary::{self, Summary};
-use analysis::{BreakdownOptions, RooflineOptions, SummaryOptions, efficiency, explain, requests};
+use analysis::serving::requests;
+use analysis::timeline::breakdown::{self, Breakdown, GpuTime};
+use analysis::timeline::summary::{self, Summary};
+use analysis::{BreakdownOptions, RooflineOptions, SummaryOptions, explain};
 use model::call_tree::NodeKind;
 use model::classify::Classifier;
 use model::stages::Stage;

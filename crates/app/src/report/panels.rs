@@ -1,6 +1,6 @@
 //! The panels of hardware counters in a report, if a run has counters.
 
-use analysis::panels::{Block, Blocks, PanelsOptions, catalogue, panels};
+use analysis::kernels::panels::{Block, Blocks, PanelsOptions, catalogue, panels};
 use report::{Report, Section, SectionItem};
 use trace::Trace;
 

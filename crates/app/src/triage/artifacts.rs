@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 
-use analysis::triage::{Artifact, StatedFacts, framework_named};
+use analysis::serving::triage::{Artifact, StatedFacts};
+use analysis::subject::framework_named;
 use convert::perfetto_fix;
 use files::OutputFile;
 use model::KnownProgram;
@@ -213,7 +214,7 @@ impl Folder {
 
 /// The artifacts of a triage that are in a folder.
 pub fn artifact_files(folder: &Path) -> Vec<PathBuf> {
-    let names = analysis::triage::SCHEMAS.iter().map(|(name, _)| *name);
+    let names = analysis::serving::triage::SCHEMAS.iter().map(|(name, _)| *name);
     let names = names.chain(["profile_summary.md", "perfetto_fixed_trace.json.gz"]);
     names.map(|name| folder.join(name)).filter(|path| path.is_file()).collect()
 }

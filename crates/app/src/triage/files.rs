@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use analysis::filters::Filters;
-use analysis::triage::{self, OneRun, OneRunError};
+use analysis::serving::triage;
+use analysis::subject::{OneRun, OneRunError};
 use model::attribution;
 use report::{Note, Remedy};
 use trace::{Needs, Source, Trace};

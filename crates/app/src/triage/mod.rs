@@ -6,9 +6,9 @@ mod files;
 use std::path::PathBuf;
 
 use analysis::RooflineOptions;
-use analysis::efficiency::{self, Standings};
 use analysis::filters::Filters;
-use analysis::triage::{Triage, artifacts};
+use analysis::kernels::efficiency::{self, Standings};
+use analysis::serving::triage::{Triage, artifacts};
 use model::stages::Stage;
 use model::{NothingSelected, Selection};
 use report::{Note, Remedy, Report};
@@ -22,7 +22,7 @@ use crate::observer::Observer;
 use crate::threads::give_back;
 
 pub use self::artifacts::{Folder, ProfileFacts, artifact_files};
-pub use analysis::triage::{TARGET_ARCH, framework_named};
+pub use analysis::subject::{TARGET_ARCH, framework_named};
 
 /// The tables of the triage; artifacts are written on request.
 pub fn triage(request: &TriageRequest, observer: &dyn Observer) -> Result<Report, Failure> {
@@ -84,7 +84,7 @@ impl TriageRequest {
             || tables(&context, notes),
             || {
                 let (accounts, standings) = rayon::join(
-                    || analysis::idle::compute(&trace, &context.classes),
+                    || analysis::causes::idle::compute(&context),
                     || Standings::of(&context, &RooflineOptions::default()),
                 );
                 let split = efficiency::compute_under(&context, &accounts, &standings);
@@ -92,7 +92,8 @@ impl TriageRequest {
             },
         );
         let target = for_target(&self.profile.target_arch);
-        report.verdict = Some(analysis::verdict::compute(&context, &accounts, &report.findings, &target));
+        report.verdict =
+            Some(analysis::causes::verdict::compute(&context, &accounts, &report.findings, &target));
         report.tables.push(efficiency::waterfall(&split));
         if let Some(mapping) = &mapping {
             report.inputs.extend(input_facts(mapping));
@@ -144,8 +145,8 @@ impl TriageRequest {
 
 /// What triage finds in a run, and its tables.
 fn tables(context: &model::Run, notes: Vec<Note>) -> (Triage, Report) {
-    let found = analysis::triage::compute(context);
-    let mut report = analysis::triage::present(context, &found);
+    let found = analysis::serving::triage::compute(context);
+    let mut report = analysis::serving::triage::present(context, &found);
     report.notes.splice(0..0, notes);
     (found, report)
 }

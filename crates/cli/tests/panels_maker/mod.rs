@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use analysis::panels::{Blocks, counters_needed};
+use analysis::kernels::panels::{Blocks, counters_needed};
 
 /// Launches: kernel, work-items, nanoseconds.
 pub const LAUNCHES: &[(&str, u32, u32)] = &[

@@ -1,7 +1,7 @@
 //! From a trace to the digests of its ranks: one sweep over the work of each GPU.
 
-use analysis::efficiency::engine_clock_mhz;
-use analysis::idle::{self, Cause, GpuAccount};
+use analysis::causes::idle::{self, Cause, GpuAccount};
+use analysis::kernels::efficiency::engine_clock_mhz;
 use model::classify::{Classes, Classifier, RowKind};
 use model::lanes::Bucket;
 use model::stages::Stages;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::idle::GpuAccount;
+use analysis::causes::idle::GpuAccount;
 use model::lanes::Bucket;
 use serde_json::Value as Json;
 use trace::{Map, Ns, ProcessId, RowRef, StrId, Table, Trace};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use analysis::idle::GpuAccount;
+use analysis::causes::idle::GpuAccount;
 use model::recordings::Recordings;
 use serde_json::Value as Json;
 use trace::{AgentId, Map, ProcessId, Status, Table, Trace};

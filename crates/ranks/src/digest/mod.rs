@@ -26,7 +26,7 @@ use crate::operation::Operation;
 pub const NONE: u32 = u32::MAX;
 
 /// How many causes of idle time there are.
-pub const IDLE_CAUSES: usize = analysis::idle::Cause::ALL.len();
+pub const IDLE_CAUSES: usize = analysis::causes::idle::Cause::ALL.len();
 
 /// One rank of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -215,7 +215,7 @@ pub struct Account {
     pub exposed_ns: Ns,
     /// Time in which copies ran.
     pub copy_ns: Ns,
-    /// Idle time by cause, in the order of [`analysis::idle::Cause::ALL`].
+    /// Idle time by cause, in the order of [`analysis::causes::idle::Cause::ALL`].
     pub idle_ns: [Ns; IDLE_CAUSES],
 }
 

@@ -1,8 +1,8 @@
 //! The verdict on a job: what bounds all of its ranks together, what a step takes, and what the worst delay costs.
 
-use analysis::idle::Cause;
-use analysis::triage::{Architecture, TARGET_ARCH};
-use analysis::verdict::bound_of;
+use analysis::causes::idle::Cause;
+use analysis::causes::verdict::bound_of;
+use analysis::subject::{Architecture, TARGET_ARCH};
 use model::names::display_name;
 use report::{ArchMatch, BoundBy, Cost, Finding, Verdict};
 

@@ -1,6 +1,6 @@
 //! Why a rank does more than its peers: more kernels, slower kernels, a lower clock, or a host that does not keep up.
 
-use analysis::idle::Cause as IdleCause;
+use analysis::causes::idle::Cause as IdleCause;
 use stats::robust::median;
 use trace::Map;
 

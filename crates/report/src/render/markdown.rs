@@ -47,7 +47,8 @@ pub fn markdown(report: &Report) -> String {
 pub fn markdown_table(text: &mut String, table: &Table) {
     _ = writeln!(text, "\n## {}\n", escaped(&table.title));
     let shown = layout::for_people(table);
-    let headings: Vec<String> = shown.iter().map(|&c| escaped(&table.columns[c].heading())).collect();
+    let headings = table.headings();
+    let headings: Vec<String> = shown.iter().map(|&c| escaped(&headings[c])).collect();
     let rules: Vec<&str> =
         shown.iter().map(|&c| if table.columns[c].text { "---" } else { "---:" }).collect();
     _ = writeln!(text, "| {} |", headings.join(" | "));

@@ -91,11 +91,13 @@ fn draw(text: &mut String, table: &Table, options: &TerminalOptions) {
         paint(&table.title, BOLD, options.color),
         paint(&format!("({count})"), DIM, options.color)
     );
-    let headings: Vec<String> = table.columns.iter().map(|column| column.heading()).collect();
+    let headings = table.headings();
     let mut shown = cells.clone();
     for &(column, width) in layout.columns.iter().filter(|(column, _)| table.columns[*column].text) {
         let texts: Vec<&str> = cells.iter().map(|row| row[column].as_str()).collect();
-        for (row, text) in layout::shorten_apart(&texts, width).into_iter().enumerate() {
+        for (row, text) in
+            layout::shorten_column(&table.columns[column], &texts, width).into_iter().enumerate()
+        {
             shown[row][column] = text;
         }
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use analysis::critical_path::{self, CriticalPathOptions, WorkSlack};
+use analysis::causes::critical_path::{self, CriticalPathOptions, WorkSlack};
 use model::classify::Classifier;
 use serde_json::{Value as Json, json};
 use trace::Trace;
@@ -80,7 +80,7 @@ pub(super) fn worthwhile(ranked: &[Ranked]) -> (Vec<Ranked>, Option<String>) {
 
 /// What bounds each kernel, as far as a trace without counters shows.
 fn bounds(trace: &Trace) -> Json {
-    let report = analysis::bottleneck::bottleneck_report(trace, &[]);
+    let report = analysis::kernels::bottleneck::bottleneck_report(trace, &[]);
     let tables = report.tables.iter().map(|table| (table.name.clone(), report::render::json_rows(table)));
     json!({ "tables": Json::Object(tables.collect()) })
 }

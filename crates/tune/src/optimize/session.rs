@@ -125,7 +125,7 @@ impl Session {
         let measured: Vec<(usize, f64)> =
             self.candidates.iter().filter_map(|one| Some((one.id, one.proof.as_ref()?.chance()))).collect();
         let chances: Vec<f64> = measured.iter().map(|(_, chance)| *chance).collect();
-        measured.iter().map(|(id, _)| *id).zip(analysis::compare::holm(&chances)).collect()
+        measured.iter().map(|(id, _)| *id).zip(analysis::timeline::compare::holm(&chances)).collect()
     }
 
     /// Writes `session.json` atomically.

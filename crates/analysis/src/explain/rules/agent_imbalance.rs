@@ -4,10 +4,10 @@ use report::Value;
 use trace::{Map, StrId, Table};
 
 use crate::base;
-use crate::critical_path::Scenario;
+use crate::causes::critical_path::Scenario;
+use crate::causes::idle::GpuAccount;
 use crate::explain::facts::Facts;
 use crate::explain::rule::{Draft, Rule, Verdict, shown};
-use crate::idle::GpuAccount;
 use crate::words::duration;
 use stats::percent;
 

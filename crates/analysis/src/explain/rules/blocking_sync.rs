@@ -2,10 +2,10 @@
 
 use report::Value;
 
-use crate::critical_path::Scenario;
+use crate::causes::critical_path::Scenario;
+use crate::causes::idle::Cause;
 use crate::explain::facts::{Facts, Tally};
 use crate::explain::rule::{Draft, Rule, Verdict, evidence};
-use crate::idle::Cause;
 use crate::words::times;
 use stats::percent;
 

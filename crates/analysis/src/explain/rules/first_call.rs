@@ -2,11 +2,11 @@
 
 use trace::{Map, StrId};
 
-use crate::critical_path::Scenario;
+use crate::causes::critical_path::Scenario;
+use crate::causes::idle::Cause;
 use crate::explain::facts::{Facts, Tally};
 use crate::explain::rule::{Draft, Rule, Verdict, evidence, shown};
 use crate::explain::series::series;
-use crate::idle::Cause;
 
 pub(super) const RULE: Rule = Rule {
     id: "first-call",

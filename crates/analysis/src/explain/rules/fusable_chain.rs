@@ -5,7 +5,7 @@ use report::{Finding, Value};
 use crate::explain::facts::Facts;
 use crate::explain::propagated::propagated;
 use crate::explain::rule::{Rule, Verdict};
-use crate::fuse::FuseInstance;
+use crate::serving::fuse::FuseInstance;
 use stats::percent;
 
 pub(super) const RULE: Rule = Rule {

@@ -1,9 +1,9 @@
 //! Time without GPU work while the host runs other code, and the function that this time belongs to.
 
-use crate::critical_path::Scenario;
+use crate::causes::critical_path::Scenario;
+use crate::causes::idle::Cause;
 use crate::explain::facts::{Facts, Tally};
 use crate::explain::rule::{Draft, Rule, Verdict, evidence};
-use crate::idle::Cause;
 use crate::words::{duration, times};
 use stats::percent;
 

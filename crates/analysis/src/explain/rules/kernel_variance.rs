@@ -3,7 +3,7 @@
 use report::Value;
 use trace::{Map, RowRef, StrId};
 
-use crate::critical_path::Scenario;
+use crate::causes::critical_path::Scenario;
 use crate::explain::facts::{Facts, Tally};
 use crate::explain::rule::{Draft, Rule, Verdict, evidence, shown};
 use crate::explain::series::{Series, series};

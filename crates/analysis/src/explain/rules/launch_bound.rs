@@ -3,10 +3,10 @@
 use report::Value;
 use trace::Table;
 
-use crate::critical_path::Scenario;
+use crate::causes::critical_path::Scenario;
+use crate::causes::idle::Cause;
 use crate::explain::facts::{Facts, Tally};
 use crate::explain::rule::{Draft, Rule, Verdict, contributors, evidence};
-use crate::idle::Cause;
 use stats::percent;
 
 pub(super) const RULE: Rule = Rule {

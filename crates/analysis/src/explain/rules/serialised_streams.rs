@@ -3,7 +3,7 @@
 use report::Value;
 use trace::{Map, RowRef, StreamId, Table};
 
-use crate::critical_path::Scenario;
+use crate::causes::critical_path::Scenario;
 use crate::explain::facts::Facts;
 use crate::explain::rule::{Draft, Rule, Verdict};
 use model::classify::Category;

@@ -3,10 +3,10 @@
 use report::Value;
 use trace::{Map, RowRef, StrId, Table};
 
-use crate::critical_path::Scenario;
+use crate::causes::critical_path::Scenario;
+use crate::causes::idle::{Cause, Piece};
 use crate::explain::facts::{Facts, Tally};
 use crate::explain::rule::{Draft, Rule, Verdict, evidence};
-use crate::idle::{Cause, Piece};
 
 pub(super) const RULE: Rule = Rule {
     id: "small-copies",

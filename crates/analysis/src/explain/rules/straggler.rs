@@ -7,9 +7,9 @@
 use report::Value;
 use trace::{Map, StrId, Table};
 
+use crate::causes::idle::GpuAccount;
 use crate::explain::facts::Facts;
 use crate::explain::rule::{Draft, Rule, Verdict, shown};
-use crate::idle::GpuAccount;
 use crate::words::duration;
 use model::lanes::Bucket;
 use stats::percent;

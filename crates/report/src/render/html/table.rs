@@ -50,15 +50,11 @@ fn head_and_rows(page: &mut String, table: &Table, shown: &[usize], rows: usize)
         escape(&table.title),
         rows_text(table.rows.len() + table.hidden)
     );
+    let headings = table.headings();
     for &c in shown {
         let column = &table.columns[c];
         let class = if column.text { "" } else { " class=\"n\"" };
-        _ = write!(
-            page,
-            "<th{class} data-key=\"{}\">{}</th>",
-            escape(&column.key),
-            escape(&column.heading())
-        );
+        _ = write!(page, "<th{class} data-key=\"{}\">{}</th>", escape(&column.key), escape(&headings[c]));
     }
     page.push_str("</tr></thead><tbody>");
     for row in table.rows.iter().take(rows) {

@@ -57,8 +57,9 @@ pub fn table(sheets: &mut Sheets, whole: &Table, rows: usize) {
 
 /// Numbers get the width they need; text columns share the rest in proportion to their natural width.
 fn place(table: &Table, cells: &[Vec<String>], fit: &layout::Layout) -> Vec<Placed> {
+    let headings = table.headings();
     let natural = |column: usize| {
-        let heading = text::width(&table.columns[column].heading(), SIZE);
+        let heading = text::width(&headings[column], SIZE);
         cells.iter().map(|row| text::width(&row[column], SIZE)).fold(heading, f64::max)
     };
     let wanted: Vec<(usize, f64, bool)> =
@@ -109,7 +110,7 @@ fn shortened(table: &Table, cells: &[Vec<String>], placed: &[Placed]) -> Vec<Vec
         let all: usize = texts.iter().map(|text| text.chars().count()).sum();
         let letter = texts.iter().map(|words| text::width(words, SIZE)).sum::<f64>() / all.max(1) as f64;
         let letters = (p.width / letter.max(1.0)) as usize;
-        let apart = layout::shorten_apart(&texts, letters);
+        let apart = layout::shorten_column(&table.columns[p.column], &texts, letters);
         for (row, apart) in apart.into_iter().enumerate() {
             let whole = &cells[row][p.column];
             let fits = text::width(whole, SIZE) <= p.width;
@@ -121,7 +122,7 @@ fn shortened(table: &Table, cells: &[Vec<String>], placed: &[Placed]) -> Vec<Vec
 
 fn heading(sheets: &mut Sheets, table: &Table, placed: &[Placed]) {
     sheets.fill((LEFT, sheets.y), (RIGHT - LEFT, ROW), Ink::Raised);
-    let mut headings: Vec<String> = table.columns.iter().map(|column| column.heading()).collect();
+    let mut headings = table.headings();
     for p in placed {
         headings[p.column] = text::shorten(&headings[p.column], SIZE, p.width);
     }
