@@ -190,37 +190,65 @@ pub fn shorten_column(column: &Column, texts: &[&str], width: usize) -> Vec<Stri
     }
 }
 
-/// Most characters of a word that tells two short forms apart.
-const WORD: usize = 24;
-
-/// Long texts by their short form. Different texts with one short form get the word in which they differ.
-fn in_few_words(texts: &[&str], width: usize, short: fn(&str) -> String) -> Vec<String> {
-    let long: BTreeSet<&str> = texts.iter().copied().filter(|text| text.width() > width).collect();
-    let mut alike: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for &text in &long {
-        alike.entry(short(text)).or_default().push(text);
-    }
-    let mut said: BTreeMap<&str, String> = BTreeMap::new();
-    for (form, group) in alike {
-        for &text in &group {
-            let others = || group.iter().filter(|other| **other != text);
-            let own =
-                name_words(text).find(|word| others().any(|other| !name_words(other).any(|w| w == *word)));
-            said.insert(
-                text,
-                match own {
-                    Some(word) => format!("{form} {}", cut_end(word, WORD)),
-                    None => form.clone(),
-                },
-            );
-        }
-    }
-    texts.iter().map(|text| said.get(text).cloned().unwrap_or_else(|| text.to_string())).collect()
+/// The short forms of a column's texts that are wider than `width`; `None` for the others.
+pub fn short_forms(column: &Column, texts: &[&str], width: usize) -> Vec<Option<String>> {
+    let Some(ShortForm(short)) = column.short else { return vec![None; texts.len()] };
+    let said = in_few_words(texts, width, short);
+    said.into_iter().zip(texts).map(|(said, text)| (said != *text).then_some(said)).collect()
 }
 
-/// The words of a name: sizes, types, flags.
+/// Most characters of a word that tells two short forms apart.
+const WORD: usize = 24;
+/// Most words added to short forms to tell them apart.
+const WORDS: usize = 3;
+
+/// Long texts by their short form. Different texts with one short form get the words in which they differ; those
+/// that would still look like another text stay whole.
+fn in_few_words(texts: &[&str], width: usize, short: fn(&str) -> String) -> Vec<String> {
+    let (long, fitting): (BTreeSet<&str>, BTreeSet<&str>) =
+        texts.iter().copied().partition(|text| text.width() > width);
+    let mut alike: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for text in long {
+        alike.entry(short(text)).or_default().push(text);
+    }
+    for _ in 0..WORDS {
+        let mut apart = BTreeMap::new();
+        for (form, group) in alike {
+            tell_apart(form, group, &mut apart);
+        }
+        alike = apart;
+    }
+    let said: BTreeMap<&str, &str> = alike
+        .iter()
+        .filter(|(form, group)| group.len() == 1 && !fitting.contains(form.as_str()))
+        .map(|(form, group)| (group[0], form.as_str()))
+        .collect();
+    texts.iter().map(|text| said.get(text).unwrap_or(text).to_string()).collect()
+}
+
+/// Texts of one form, each with its first word that not all of them have.
+fn tell_apart<'a>(form: String, group: Vec<&'a str>, apart: &mut BTreeMap<String, Vec<&'a str>>) {
+    let mut having: BTreeMap<&str, usize> = BTreeMap::new();
+    for text in &group {
+        for word in name_words(text).collect::<BTreeSet<_>>() {
+            *having.entry(word).or_default() += 1;
+        }
+    }
+    for text in &group {
+        let own = name_words(text).find(|word| having[word] < group.len());
+        let form = own.map_or_else(|| form.clone(), |word| format!("{form} {}", cut_end(word, WORD)));
+        apart.entry(form).or_default().push(text);
+    }
+}
+
+/// The words of a name: sizes, types, flags. Long ones, as in mangled names, end after each number.
 fn name_words(name: &str) -> impl Iterator<Item = &str> {
-    name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty())
+    let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.flat_map(|word| {
+        let ends = |a: &u8, b: &u8| word.len() <= WORD || !a.is_ascii_digit() || b.is_ascii_digit();
+        // Words are ASCII.
+        word.as_bytes().chunk_by(ends).filter_map(|part| std::str::from_utf8(part).ok())
+    })
 }
 
 /// All texts of a column cut to `width`. If that would make different texts look the same (kernel names that
@@ -331,6 +359,24 @@ mod tests {
         assert_eq!(shorten_column(&column, &[texts[0], texts[0]], 12), ["copy", "copy"]);
         let plain = Column::text("name");
         assert_eq!(shorten_column(&plain, &texts, 12), shorten_apart(&texts, 12));
+    }
+
+    #[test]
+    fn no_short_form_looks_like_another_text() {
+        let function = |name: &str| name.split('<').next().unwrap_or_default().to_string();
+        let column = Column::text("name").shortened_by(function);
+        let said = |texts: &[&str]| -> Vec<String> {
+            let short = short_forms(&column, texts, 8);
+            short.into_iter().zip(texts).map(|(short, text)| short.unwrap_or(text.to_string())).collect()
+        };
+        let texts = ["copy<8, half, 1>", "copy<8, half, 2>", "copy<4, half, 1>", "copy<4, half, 2>"];
+        assert_eq!(said(&texts), ["copy 8 1", "copy 8 2", "copy 4 1", "copy 4 2"]);
+        let mangled = ["_ZN5aiter4normILi256ELi16ELi8ELb1EE", "_ZN5aiter4normILi256ELi16ELi64ELb1EE"];
+        let of_norm = Column::text("name").shortened_by(|_| "norm".into());
+        let short: Vec<_> = short_forms(&of_norm, &mangled, 8).into_iter().flatten().collect();
+        assert_eq!(short, ["norm ELi8", "norm ELi64"]);
+        assert_eq!(said(&["copy", "copy<half, float>"]), ["copy", "copy<half, float>"]);
+        assert_eq!(said(&["copy<4, half>", "copy<half, 4>"]), ["copy<4, half>", "copy<half, 4>"]);
     }
 
     #[test]

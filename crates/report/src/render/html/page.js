@@ -110,7 +110,13 @@
       this.next.addEventListener("click", () => this.change({ page: String(this.page + 1) }));
       this.body.addEventListener("click", (event) => {
         const cell = event.target.closest("td");
-        if (cell && !String(getSelection())) cell.classList.toggle("open");
+        if (!cell || String(getSelection())) return;
+        const { tip } = cell.dataset;
+        if (cell.classList.toggle("open") && tip && !cell.classList.contains("n")) {
+          [cell.short, cell.textContent] = [cell.textContent, tip];
+        } else if (cell.short) {
+          [cell.textContent, cell.short] = [cell.short, ""];
+        }
       });
       csv.addEventListener("click", () => this.save());
       this.update();
@@ -150,7 +156,7 @@
       if (words.length) {
         const texts = columns.filter((column) => column.text);
         chosen = chosen.filter((row) => {
-          const text = texts.map((column) => column.cells[row]).join("\n").toLowerCase();
+          const text = texts.map((column) => `${column.cells[row]}\n${column.short?.[row] ?? ""}`).join("\n").toLowerCase();
           return words.every((word) => text.includes(word));
         });
       }
@@ -213,7 +219,9 @@
           cell.textContent = "–";
           if (value) cell.dataset.tip = this.data.reasons[value[0]];
         } else {
-          cell.textContent = show(value, column.unit);
+          const short = column.short?.[row];
+          cell.textContent = short ?? show(value, column.unit);
+          if (short) cell.dataset.tip = value;
           if (!column.text) cell.className = "n";
           if (!column.text && column.unit === "pct") {
             cell.className = "n p";

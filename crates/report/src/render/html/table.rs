@@ -57,10 +57,14 @@ fn head_and_rows(page: &mut String, table: &Table, shown: &[usize], rows: usize)
         _ = write!(page, "<th{class} data-key=\"{}\">{}</th>", escape(&column.key), escape(&headings[c]));
     }
     page.push_str("</tr></thead><tbody>");
-    for row in table.rows.iter().take(rows) {
+    let short: Vec<Vec<Option<String>>> = shown.iter().map(|&c| short_names(table, c)).collect();
+    for (number, row) in table.rows.iter().take(rows).enumerate() {
         page.push_str("<tr>");
-        for &c in shown {
-            cell(page, &row[c], table.columns[c].unit, table.columns[c].text);
+        for (place, &c) in shown.iter().enumerate() {
+            match short[place].get(number).and_then(Option::as_deref) {
+                Some(short) => short_cell(page, &row[c], short),
+                None => cell(page, &row[c], table.columns[c].unit, table.columns[c].text),
+            }
         }
         page.push_str("</tr>");
     }
@@ -70,6 +74,26 @@ fn head_and_rows(page: &mut String, table: &Table, shown: &[usize], rows: usize)
 fn rows_text(rows: usize) -> String {
     let number = number::show(&Value::from(rows), Unit::None);
     if rows == 1 { "1 row".into() } else { format!("{number} rows") }
+}
+
+/// Characters of a text that fit a cell.
+const WIDTH: usize = 56;
+
+/// The short forms of a column's texts that do not fit; empty if it has none.
+fn short_names(table: &Table, column: usize) -> Vec<Option<String>> {
+    if table.columns[column].short.is_none() {
+        return Vec::new();
+    }
+    let text = |row: &Vec<Value>| number::show(&row[column], Unit::None);
+    let texts: Vec<String> = table.rows.iter().take(MOST).map(text).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    layout::short_forms(&table.columns[column], &texts, WIDTH)
+}
+
+/// A name in few words; pointing at it tells all of it.
+fn short_cell(page: &mut String, name: &Value, short: &str) {
+    let whole = escape(&number::show(name, Unit::None));
+    _ = write!(page, "<td data-tip=\"{whole}\">{}</td>", escape(short));
 }
 
 /// One cell, the same as the script writes it.
@@ -108,9 +132,13 @@ fn data(table: &Table, shown: &[usize]) -> Json {
                 }
             });
         }
-        columns.push(
-            json!({ "key": column.key, "text": column.text, "unit": unit_name(column.unit), "cells": cells }),
-        );
+        let mut data =
+            json!({ "key": column.key, "text": column.text, "unit": unit_name(column.unit), "cells": cells });
+        let short = short_names(table, c);
+        if short.iter().any(Option::is_some) {
+            data["short"] = json!(short);
+        }
+        columns.push(data);
     }
     json!({ "columns": columns, "reasons": reasons })
 }
@@ -123,5 +151,31 @@ fn unit_name(unit: Unit) -> &'static str {
         Unit::Pct => "pct",
         Unit::Bytes => "bytes",
         Unit::Gbps => "gbps",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Column;
+
+    #[test]
+    fn a_long_name_is_shown_shortly_and_kept_whole() {
+        let function = |name: &str| name.split('<').next().unwrap_or_default().to_string();
+        let columns = vec![Column::text("name").shortened_by(function), Column::int("calls", Unit::None)];
+        let mut made = Table::new("t", "T", columns);
+        let long = format!("copy<{}>", "x".repeat(WIDTH));
+        for name in [long.as_str(), "fill<4>"] {
+            made.push(vec![name.into(), Value::Int(1)]);
+        }
+        let mut page = String::new();
+        table(&mut page, &made);
+        let whole = escape(&long);
+        assert!(page.contains(&format!("<td data-tip=\"{whole}\">copy</td>")), "{page}");
+        assert!(page.contains("<td>fill&lt;4&gt;</td>"), "{page}");
+        let data = data(&made, &[0, 1]);
+        assert_eq!(data["columns"][0]["cells"], json!([long, "fill<4>"]));
+        assert_eq!(data["columns"][0]["short"], json!(["copy", null]));
+        assert!(data["columns"][1].get("short").is_none());
     }
 }
