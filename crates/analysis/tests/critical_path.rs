@@ -3,9 +3,10 @@
 use crate::critical_path_maker;
 
 use critical_path_maker::{
-    Maker, Shown, check, of_kernel, path_of, predicted, segments, show, span, table, text,
+    Maker, Shown, check, classifier, of_kernel, path_of, predicted, segments, show, span, table, text,
 };
 use proptest::prelude::*;
+use rocm_perf_analysis::causes::critical_path::{PathRows, compute, present};
 use rocm_perf_analysis::{CriticalPathError, CriticalPathOptions};
 use trace::Trace;
 
@@ -30,6 +31,28 @@ fn serial_kernels_are_all_on_the_path() {
     );
     assert_eq!(span(&found), 34 * US);
     assert_eq!([0, 1, 2].map(|i| predicted(&found, i)), [24 * US, 64 * US, 30 * US]);
+}
+
+#[test]
+fn a_report_with_the_first_rows_of_the_path_counts_the_others() {
+    let mut maker = Maker::new();
+    let process = maker.process(0);
+    for i in 0..4 {
+        maker.kernel(process, 1, "kernel", i * 12 * US, (i * 12 + 10) * US, 0);
+    }
+    let trace = maker.finish();
+    let path = compute(&trace, classifier(), &CriticalPathOptions::default()).unwrap();
+    let rows = |first| {
+        let report = present(&trace, &path, PathRows { first, ..PathRows::default() });
+        let table = report.tables.into_iter().find(|table| table.name == "path").unwrap();
+        (table.rows, table.hidden)
+    };
+    let (all, hidden) = rows(0);
+    assert_eq!((all.len(), hidden), (7, 0));
+    for first in [1, 3, 7, 8] {
+        let kept = all[..all.len().min(first)].to_vec();
+        assert_eq!(rows(first), (kept.clone(), all.len() - kept.len()));
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use analysis::causes::critical_path;
+pub use analysis::causes::critical_path::PathRows;
 use analysis::causes::idle::IdleAccounts;
 use analysis::causes::verdict::VerdictOptions;
 use analysis::kernels::efficiency::efficiency_needs;
@@ -76,8 +77,8 @@ pub struct CriticalPathRequest {
     pub what_if: Vec<String>,
     /// Whether to use dependencies that only times suggest.
     pub infer: bool,
-    /// Whether to show every segment in its own row.
-    pub all_segments: bool,
+    /// Which rows of the path the report has.
+    pub rows: PathRows,
     /// Where to write the trace with the path as an extra track.
     pub out: Option<PathBuf>,
     /// Rules for kernel names, tried before the built-in ones.
@@ -126,9 +127,14 @@ pub fn critical_path(request: &CriticalPathRequest, observer: &dyn Observer) -> 
     let (path, verdict) = if what_if.iter().all(WhatIf::is_about_the_trace_alone) {
         let options = CriticalPathOptions { what_if, infer, ..Default::default() };
         let run = of_run()?;
-        // The verdict is found in parallel with the path.
+        let prepared = critical_path::prepare(&run);
+        // The verdict is found in parallel with the part of the path that keeps one thread busy.
         let verdict = || judged(&run, &analysis::causes::idle::compute(&run));
-        let (verdict, path) = rayon::join(verdict, || critical_path::compute_of_run(&run, &options));
+        let (path, verdict) = rayon::join(|| prepared.compute(&options), verdict);
+        let path = path.map(|(path, graph)| {
+            give_back(graph);
+            path
+        });
         give_back(run);
         (path, verdict)
     } else {
@@ -146,12 +152,12 @@ pub fn critical_path(request: &CriticalPathRequest, observer: &dyn Observer) -> 
         let options = CriticalPathOptions { what_if, infer, findings };
         let path = match &graph {
             Some(graph) => critical_path::compute_on_graph(graph, &run.classes, &options),
-            None => critical_path::compute_of_run(&run, &options),
+            None => critical_path::prepare(&run).compute(&options).map(|(path, _)| path),
         };
         (path, judged(&run, &accounts))
     };
     let path = path.map_err(failed)?;
-    let mut report = critical_path::present(&trace, &path, request.all_segments);
+    let mut report = critical_path::present(&trace, &path, request.rows);
     report.verdict = Some(verdict);
     if let Some(target) = &request.out {
         let drawn = critical_path::draw(Arc::unwrap_or_clone(trace), &path.steps);

@@ -109,6 +109,11 @@ impl OutputArgs {
         })
     }
 
+    /// How many rows of a table suffice, if they are in the order in which they are shown; 0 for all.
+    pub fn first_rows(&self) -> usize {
+        if self.sort.is_some() { 0 } else { self.row_limit() }
+    }
+
     /// Options for the terminal, or for writing as if to one.
     pub fn terminal(&self) -> render::TerminalOptions {
         let on_terminal = std::io::stdout().is_terminal();

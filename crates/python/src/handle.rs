@@ -232,7 +232,7 @@ impl Handle {
                 input,
                 what_if,
                 infer,
-                all_segments,
+                rows: app::causes::PathRows { all_segments, first: 0 },
                 out,
                 rules,
                 target_arch,

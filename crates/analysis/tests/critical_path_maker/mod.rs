@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use model::classify::Classifier;
 use report::{Report, Table, Value};
-use rocm_perf_analysis::causes::critical_path::{PathSteps, compute, present};
+use rocm_perf_analysis::causes::critical_path::{PathRows, PathSteps, compute, present};
 use rocm_perf_analysis::{CriticalPathError, CriticalPathOptions};
 use trace::{
     Agent, AgentId, AgentKind, Collective, Kernel, MemoryCopy, OptI64, Process, ProcessId, Region, RowRef,
@@ -195,7 +195,7 @@ pub struct Shown {
 /// The path of a trace with options.
 pub fn show(trace: &Trace, options: &CriticalPathOptions) -> Result<Shown, CriticalPathError> {
     let path = compute(trace, classifier(), options)?;
-    Ok(Shown { report: present(trace, &path, false), steps: path.steps })
+    Ok(Shown { report: present(trace, &path, PathRows::default()), steps: path.steps })
 }
 
 /// The path with what-if questions.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use app::causes::CriticalPathRequest;
+use app::causes::{CriticalPathRequest, PathRows};
 use clap::Args;
 
 use crate::failure::Failure;
@@ -63,7 +63,7 @@ impl CriticalPathArgs {
             target_arch: self.target.arch(),
             what_if: self.what_if.clone(),
             infer: self.infer,
-            all_segments: self.all_segments,
+            rows: PathRows { all_segments: self.all_segments, first: output.first_rows() },
             out: self.out.clone(),
             rules: self.rules.path(),
         };

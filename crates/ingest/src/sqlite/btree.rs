@@ -1,6 +1,7 @@
 //! Table b-trees: the leaves of a table in row order, and their rows on all cores.
 
-use rayon::prelude::*;
+use std::collections::VecDeque;
+use std::sync::mpsc;
 
 use super::Table;
 use super::pager::Pager;
@@ -8,13 +9,15 @@ use super::record::{Col, Fields, Row, varint};
 
 const LEAF: u8 = 13;
 const INTERIOR: u8 = 5;
-/// Pages that one worker reads at a time: few, so that nothing waits long for the last one of a round.
+/// Pages that one worker reads at a time.
 const CHUNK: usize = 64;
+/// Pages for which other threads are not worth it.
+const FEW: usize = 16;
 /// Rows of narrow tables per chunk, to reserve memory at once.
 pub(crate) const ROWS_OF_CHUNK: usize = 6 << 10;
-/// Chunks per worker and round: few, so that their rows are still in the processor's caches when they are
-/// merged, and the next round uses their memory again.
-const ROUND: usize = 2;
+/// Chunks per worker that are read ahead of the one that is merged: few, so that their rows are still in the
+/// processor's caches then, and later chunks use their memory again.
+const AHEAD: usize = 2;
 /// No valid tree is deeper, whatever its page size.
 const DEEPEST: usize = 40;
 
@@ -52,47 +55,46 @@ pub(super) fn scan<T: Send>(
         }
         (state, scanned)
     };
-    let workers = rayon::current_num_threads().max(1);
-    let read_round = |round: &[u32]| -> Vec<(T, Scanned)> {
-        if round.len() <= 16 {
-            return vec![read(round)];
-        }
-        round.par_chunks(CHUNK.min(round.len().div_ceil(workers))).map(read).collect()
-    };
-    // The first round shows how many rows a page has.
-    let at_once = CHUNK * ROUND * workers;
+    let workers = rayon::current_num_threads();
+    let pages = CHUNK.min(leaves.len().div_ceil(workers.max(1))).max(1);
+    // The first chunk shows how many rows a page has.
     let mut expected = None;
-    let mut merge_round = |results: Vec<(T, Scanned)>| {
-        if results.is_empty() {
-            return;
-        }
-        let expected = *expected.get_or_insert_with(|| {
-            let rows: u64 = results.iter().map(|(_, scanned)| scanned.rows).sum();
-            (rows as usize).saturating_mul(leaves.len()) / leaves.len().clamp(1, at_once)
-        });
-        for (state, scanned) in results {
-            total.rows += scanned.rows;
-            total.damaged += scanned.damaged;
-            merge(state, expected);
-        }
+    let mut merge = |(state, scanned): (T, Scanned)| {
+        total.rows += scanned.rows;
+        total.damaged += scanned.damaged;
+        let rows = (scanned.rows as usize).saturating_mul(leaves.len()) / pages.min(leaves.len().max(1));
+        merge(state, *expected.get_or_insert(rows));
     };
-    // While one round is merged here, the workers read the next.
-    let mut done = Vec::new();
-    for round in leaves.chunks(at_once) {
-        let mut next = Vec::new();
-        if workers == 1 || round.len() <= 16 {
-            merge_round(std::mem::take(&mut done));
-            next = read_round(round);
-        } else {
-            rayon::in_place_scope(|scope| {
-                scope.spawn(|_| next = read_round(round));
-                merge_round(std::mem::take(&mut done));
-            });
-        }
-        done = next;
+    if workers <= 1 || leaves.len() <= FEW {
+        leaves.chunks(CHUNK).for_each(|chunk| merge(read(chunk)));
+        return total;
     }
-    merge_round(done);
+    rayon::in_place_scope_fifo(|scope| {
+        let mut ahead = VecDeque::new();
+        for chunk in leaves.chunks(pages) {
+            let (tell, told) = mpsc::channel();
+            let read = &read;
+            scope.spawn_fifo(move |_| _ = tell.send(read(chunk)));
+            ahead.push_back(told);
+            if ahead.len() > workers * AHEAD {
+                ahead.pop_front().and_then(|told| received(&told)).into_iter().for_each(&mut merge);
+            }
+        }
+        ahead.iter().filter_map(received).for_each(&mut merge);
+    });
     total
+}
+
+/// Waits for a chunk; `None` if reading it panicked, which the scope passes on. A thread of the pool reads
+/// chunks meanwhile: otherwise all of them might wait.
+fn received<T>(told: &mpsc::Receiver<T>) -> Option<T> {
+    while rayon::yield_now().is_some() {
+        match told.try_recv() {
+            Err(mpsc::TryRecvError::Empty) => std::thread::yield_now(),
+            told => return told.ok(),
+        }
+    }
+    told.recv().ok()
 }
 
 /// Whether a tree is a single leaf without rows.

@@ -4,9 +4,11 @@ use std::fs::File;
 use std::path::Path;
 
 use memmap2::Mmap;
+use rayon::prelude::*;
 
 use super::OpenError;
 use super::overlay::{Overlay, valid_page_size};
+use crate::bytes;
 
 /// How text is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +28,19 @@ pub(super) struct Pager {
     /// Pages of the database, according to its header.
     pub pages: u32,
     pub encoding: Encoding,
+}
+
+/// Bytes of a mapped file that one thread releases at a time.
+const PIECE: usize = 16 << 20;
+
+impl Drop for Pager {
+    /// Releases the pages on all threads first: unmapping takes as long, but on one thread, and others that need
+    /// memory wait for it.
+    fn drop(&mut self) {
+        let Some(file) = self.file.as_ref().filter(|file| file.len() > PIECE) else { return };
+        let release = |at: usize| bytes::release(file, at * PIECE, file.len().min((at + 1) * PIECE));
+        (0..file.len().div_ceil(PIECE)).into_par_iter().for_each(release);
+    }
 }
 
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";

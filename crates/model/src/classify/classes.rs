@@ -83,7 +83,8 @@ impl Classes {
         let open = |(class, &(name, kind)): (&Class, &(StrId, RowKind))| {
             classifier.open(trace.strings.get(name), kind, class)
         };
-        Questions { open: self.classes.iter().zip(&self.named).map(open).collect() }
+        let classes = self.classes.par_iter().with_min_len(NAMES_AT_ONCE);
+        Questions { open: classes.zip(&self.named).map(open).collect() }
     }
 
     /// Uses op, frames and module of every launch whose kernel name does not decide enough.

@@ -95,62 +95,113 @@ impl<'a> GraphInputs<'a> {
 
 /// The graph of a trace; `infer` adds dependencies that only times suggest.
 pub(super) fn build(inputs: GraphInputs, infer: bool) -> Option<Run> {
-    let limits = &Rules::built_in().limits;
-    let GraphInputs { trace, recordings, calls, works } = inputs;
-    let counted = counted_processes(trace, &recordings);
-    let of_works = || {
-        let meetings = Meetings::of(trace, &works, &recordings);
-        let separate_clocks = clocks::not_joined(trace, &recordings, &meetings.all);
-        let clocks = Clocks::of(trace, &meetings.all);
-        let works = on_one_clock(works, &clocks);
-        (works, meetings, separate_clocks, clocks)
-    };
-    let of_calls = || rayon::join(|| ProfilerSpans::of(trace), || Operations::of(trace, &calls, &recordings));
-    let ((works, meetings, separate_clocks, clocks), (profiler, operations)) =
-        rayon::join(of_works, of_calls);
+    Parts::of(inputs)?.join(infer)
+}
 
-    let first_of_host = 2 * works.len() as u32;
-    let of_work = || {
-        let met = meet_members(trace, &works, &meetings.all);
-        let draft = draft_of_work(&works, &met, limits.clock_tolerance_ns);
-        (met, draft, span(trace, &profiler, &clocks, &counted))
-    };
-    let (mut host, (met, mut draft, span)) =
-        rayon::join(|| Host::of(trace, &profiler, &clocks, &counted, first_of_host), of_work);
-    let span = span?;
+/// What a graph is joined from. All threads make it; joining it is mostly up to one.
+pub(super) struct Parts<'a> {
+    trace: &'a Trace,
+    recordings: Cow<'a, Recordings>,
+    calls: Cow<'a, Calls>,
+    profiler: ProfilerSpans,
+    works: Arc<GpuWork>,
+    meetings: Meetings,
+    clocks: Clocks,
+    separate_clocks: Vec<String>,
+    host: Host,
+    span: (i64, i64),
+}
 
-    let replayed = replay(trace, &works, &operations, &clocks, &mut host, &mut draft);
-    let least = learn(trace, &works, &clocks, &replayed, &mut draft);
-    stream_order(&mut draft, &works, &least, limits.clock_tolerance_ns);
-    host.finish(&mut draft);
-    collectives(&mut draft, &works, &met);
-    // A wait without a recorded target must have a cause; only times can show which one.
-    let infer = infer || replayed.known.unresolved_waits > 0;
-    unexplained::explain(trace, &works, &least, infer, &mut draft);
-    let graph = draft.finish();
-    if graph.len() == 0 {
-        return None;
+impl<'a> Parts<'a> {
+    /// The parts of a trace's graph; `None` if nothing is recorded.
+    pub fn of(inputs: GraphInputs<'a>) -> Option<Self> {
+        let GraphInputs { trace, recordings, calls, works } = inputs;
+        let counted = counted_processes(trace, &recordings);
+        let of_works = || {
+            let meetings = Meetings::of(trace, &works, &recordings);
+            let separate_clocks = clocks::not_joined(trace, &recordings, &meetings.all);
+            let clocks = Clocks::of(trace, &meetings.all);
+            let works = on_one_clock(works, &clocks);
+            (works, meetings, separate_clocks, clocks)
+        };
+        let ((works, meetings, separate_clocks, clocks), profiler) =
+            rayon::join(of_works, || ProfilerSpans::of(trace));
+
+        let first_of_host = 2 * works.len() as u32;
+        let (host, span) = rayon::join(
+            || Host::of(trace, &profiler, &clocks, &counted, first_of_host),
+            || span(trace, &profiler, &clocks, &counted),
+        );
+        let span = span?;
+        Some(Self {
+            trace,
+            recordings,
+            calls,
+            profiler,
+            works,
+            meetings,
+            clocks,
+            separate_clocks,
+            host,
+            span,
+        })
     }
-    let (known, not_recorded) = (replayed.known, NotRecorded::default());
-    let not_joined = meetings.not_joined;
-    let blocking_copies = blocking_copies(trace, &works, &calls, &clocks);
-    let mut run = Run {
-        works,
-        host,
-        clocks,
-        calls: calls.into_owned(),
-        profiler,
-        least,
-        graph,
-        known,
-        blocking_copies,
-        not_recorded,
-        not_joined,
-        separate_clocks,
-        span,
-    };
-    run.not_recorded = NotRecorded::of(trace, &run);
-    Some(run)
+
+    /// Joins the parts; `None` if there is no work.
+    pub fn join(self, infer: bool) -> Option<Run> {
+        let Self {
+            trace,
+            recordings,
+            calls,
+            profiler,
+            works,
+            meetings,
+            clocks,
+            separate_clocks,
+            mut host,
+            span,
+        } = self;
+        let tolerance = Rules::built_in().limits.clock_tolerance_ns;
+        let of_work = || {
+            let met = meet_members(trace, &works, &meetings.all);
+            let draft = draft_of_work(&works, &met, tolerance);
+            (met, draft)
+        };
+        let (operations, (met, mut draft)) =
+            rayon::join(|| Operations::of(trace, &calls, &recordings), of_work);
+        let replayed = replay(trace, &works, &operations, &clocks, &mut host, &mut draft);
+        let least = learn(trace, &works, &clocks, &replayed, &mut draft);
+        stream_order(&mut draft, &works, &least, tolerance);
+        host.finish(&mut draft);
+        collectives(&mut draft, &works, &met);
+        // A wait without a recorded target must have a cause; only times can show which one.
+        let infer = infer || replayed.known.unresolved_waits > 0;
+        unexplained::explain(trace, &works, &least, infer, &mut draft);
+        let graph = draft.finish();
+        if graph.len() == 0 {
+            return None;
+        }
+        let (known, not_recorded) = (replayed.known, NotRecorded::default());
+        let not_joined = meetings.not_joined;
+        let blocking_copies = blocking_copies(trace, &works, &calls, &clocks);
+        let mut run = Run {
+            works,
+            host,
+            clocks,
+            calls: calls.into_owned(),
+            profiler,
+            least,
+            graph,
+            known,
+            blocking_copies,
+            not_recorded,
+            not_joined,
+            separate_clocks,
+            span,
+        };
+        run.not_recorded = NotRecorded::of(trace, &run);
+        Some(run)
+    }
 }
 
 /// A draft of the GPU work only: work that takes its time whatever else changes.

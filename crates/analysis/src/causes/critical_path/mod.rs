@@ -37,14 +37,14 @@ use report::{HealthCheck, HealthStatus, Note};
 use thiserror::Error;
 use trace::{Needs, Trace};
 
-use self::build::{GraphInputs, Run};
+use self::build::{GraphInputs, Parts, Run};
 use self::graph::{Dependency, Provenance};
-use self::rank::Names;
+use self::rank::{Names, Slack};
 use self::walk::Walked;
 use self::what_if::Factors;
 use model::classify::{Classes, Classifier};
 
-pub use self::present::present;
+pub use self::present::{PathRows, present};
 pub use self::result::{BoundTime, CriticalPath, DependencyTime, PlaceTime, Prediction, WorkSlack};
 pub use self::scenario::{Engine, Scenario};
 pub use self::track::{PathStep, PathSteps, draw};
@@ -106,39 +106,54 @@ pub fn compute(
     options: &CriticalPathOptions,
 ) -> Result<CriticalPath, CriticalPathError> {
     let classes = Classes::of(trace, classifier);
-    compute_from(GraphInputs::of_trace(trace, &classes), trace, &classes, options)
+    let parts = Parts::of(GraphInputs::of_trace(trace, &classes));
+    compute_from(parts, trace, &classes, options).map(|(path, _)| path)
 }
 
-/// [`compute`] for a run that is classified already.
-pub fn compute_of_run(
-    run: &model::Run,
-    options: &CriticalPathOptions,
-) -> Result<CriticalPath, CriticalPathError> {
-    compute_from(GraphInputs::of_run(run), run.trace, &run.classes, options)
+/// A run whose graph only needs to be joined, which is mostly up to one thread: others can do something else
+/// meanwhile.
+pub struct Prepared<'a> {
+    parts: Option<Parts<'a>>,
+    run: &'a model::Run<'a>,
 }
 
-fn compute_from(
-    inputs: GraphInputs,
-    trace: &Trace,
+/// The part of [`compute`] that keeps all threads busy, for a run that is classified already.
+pub fn prepare<'a>(run: &'a model::Run<'a>) -> Prepared<'a> {
+    Prepared { parts: Parts::of(GraphInputs::of_run(run)), run }
+}
+
+impl<'a> Prepared<'a> {
+    /// The critical path, and the graph on which it was found.
+    pub fn compute(
+        self,
+        options: &CriticalPathOptions,
+    ) -> Result<(CriticalPath, Engine<'a>), CriticalPathError> {
+        compute_from(self.parts, self.run.trace, &self.run.classes, options)
+    }
+}
+
+fn compute_from<'a>(
+    parts: Option<Parts<'a>>,
+    trace: &'a Trace,
     classes: &Classes,
     options: &CriticalPathOptions,
-) -> Result<CriticalPath, CriticalPathError> {
-    let run = build::build(inputs, options.infer).ok_or(CriticalPathError::Empty)?;
-    let walked = Walked::of(trace, &run);
+) -> Result<(CriticalPath, Engine<'a>), CriticalPathError> {
+    let run = parts.and_then(|parts| parts.join(options.infer)).ok_or(CriticalPathError::Empty)?;
+    let (walked, slack) = rayon::join(|| Walked::of(trace, &run), || Slack::of(&run));
     // The host part of the path and the savings of kernels are independent.
     let of_path = || {
         let path = walked.path(trace, &run);
         let told = PathFigures::of(trace, &run, &path);
         (path, told)
     };
-    let of_names = || rank::rank(&run, walked.segments(), Names::of(&run));
+    let of_names = || rank::rank(&run, walked.segments(), Names::of(&run, &slack));
     // The path comes first: it is a single chain, and its thread can help with the ranking once it is done.
     let ((path, told), ranked) = rayon::join(of_path, of_names);
+    // Returning memory takes a while, and nothing waits for it.
+    rayon::spawn(move || drop((walked, slack)));
     let engine = Engine::with(trace, run, path.into());
-    let found = figures(&engine, ranked, told, classes, options);
-    let Engine { run, path, .. } = engine;
-    rayon::join(|| drop(run), || drop((path, walked)));
-    found
+    let found = figures(&engine, ranked, told, classes, options)?;
+    Ok((found, engine))
 }
 
 /// The critical path of a run whose graph is already built; `options.infer` was decided then.
@@ -148,7 +163,7 @@ pub fn compute_on_graph(
     options: &CriticalPathOptions,
 ) -> Result<CriticalPath, CriticalPathError> {
     let (run, path) = (&engine.run, engine.path());
-    let ranked = rank::rank(run, path.segments(), Names::of(run));
+    let ranked = rank::rank(run, path.segments(), Names::of(run, &Slack::of(run)));
     figures(engine, ranked, PathFigures::of(engine.trace, run, path), classes, options)
 }
 

@@ -10,8 +10,17 @@ use super::track::{PathStep, PathSteps};
 use super::walk::Bound;
 use crate::base;
 
-/// The whole report; with `all_segments` every segment gets a row of its own.
-pub fn present(trace: &Trace, path: &CriticalPath, all_segments: bool) -> Report {
+/// Which rows of the path a report has.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PathRows {
+    /// Every segment gets a row of its own; otherwise neighbours share rows if there are very many.
+    pub all_segments: bool,
+    /// Only so many, and the number of others; 0 for all.
+    pub first: usize,
+}
+
+/// The whole report.
+pub fn present(trace: &Trace, path: &CriticalPath, rows: PathRows) -> Report {
     let mut report = base::report("critical-path", trace);
     let tables = [
         path.bounds_table(),
@@ -20,7 +29,7 @@ pub fn present(trace: &Trace, path: &CriticalPath, all_segments: bool) -> Report
         what_if(&path.what_if),
         places(&path.places),
         dependencies(&path.dependencies),
-        steps(trace, &path.steps, all_segments),
+        steps(trace, &path.steps, rows),
     ];
     // Scripts rely on some tables even when they are empty.
     let is_kept = |table: &Table| !table.rows.is_empty() || KEPT.contains(&table.name.as_str());
@@ -28,7 +37,7 @@ pub fn present(trace: &Trace, path: &CriticalPath, all_segments: bool) -> Report
     report.health.extend(path.doubts.iter().cloned());
     report.notes = path.notes.clone();
     let most = Rules::built_in().limits.path_rows;
-    if path.steps.len() > most && !all_segments {
+    if path.steps.len() > most && !rows.all_segments {
         let text = format!(
             "the path has {} segments; neighbours are joined into {most} rows at most",
             path.steps.len()
@@ -124,7 +133,7 @@ fn what_if(predictions: &[Prediction]) -> Table {
     table
 }
 
-fn steps(trace: &Trace, steps: &PathSteps, all: bool) -> Table {
+fn steps(trace: &Trace, steps: &PathSteps, wanted: PathRows) -> Table {
     let columns = vec![
         Column::int("index", Unit::None).key(),
         Column::text("kind"),
@@ -137,7 +146,9 @@ fn steps(trace: &Trace, steps: &PathSteps, all: bool) -> Table {
     let begin = steps.iter().next().map_or(0, |step| step.start);
     let mut table = Table::new("path", "The critical path in time order", columns);
     let most = Rules::built_in().limits.path_rows;
-    let together = if all { 1 } else { steps.len().div_ceil(most).max(1) };
+    let together = if wanted.all_segments { 1 } else { steps.len().div_ceil(most).max(1) };
+    let all = steps.len().div_ceil(together);
+    let shown = if wanted.first == 0 { all } else { all.min(wanted.first) };
     let row = |index: usize| {
         let run: Vec<PathStep> =
             steps.range(index * together..steps.len().min((index + 1) * together)).collect();
@@ -158,9 +169,9 @@ fn steps(trace: &Trace, steps: &PathSteps, all: bool) -> Table {
             Value::Int(last.end),
         ])
     };
-    let rows = (0..steps.len().div_ceil(together)).into_par_iter().map(row);
-    let rows: Vec<Option<Vec<Value>>> = rows.collect();
+    let rows: Vec<Option<Vec<Value>>> = (0..shown).into_par_iter().map(row).collect();
     table.rows = rows.into_iter().flatten().collect();
+    table.hidden = all - shown;
     table
 }
 

@@ -18,7 +18,7 @@ use stats::percent;
 const FASTER: f64 = 0.99;
 
 /// Slack by piece of work.
-struct Slack {
+pub(super) struct Slack {
     /// How much later it may start without making the run end later.
     start: Vec<i64>,
     /// How much later it may end without delaying anything else.
@@ -27,7 +27,7 @@ struct Slack {
 
 impl Slack {
     /// The slack of all work, which does not depend on the path.
-    fn of(run: &Run) -> Self {
+    pub fn of(run: &Run) -> Self {
         let end = run.graph.time.iter().copied().max().unwrap_or(0);
         let (start, free) = rayon::join(|| start(run, end), || free(run, end));
         Self { start, free }
@@ -43,8 +43,7 @@ pub(super) struct Names {
 
 impl Names {
     /// The names of a run.
-    pub fn of(run: &Run) -> Self {
-        let slack = Slack::of(run);
+    pub fn of(run: &Run, slack: &Slack) -> Self {
         let works = &run.works;
         let span = run.span.1 - run.span.0;
         let near = (span as f64 * Rules::built_in().limits.near_critical_pct / 100.0) as i64;

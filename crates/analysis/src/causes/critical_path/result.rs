@@ -1,10 +1,11 @@
 //! The results of `critical-path` as figures.
 
+use rayon::prelude::*;
 use report::{HealthCheck, Note};
 use trace::{Map, StrId, Trace};
 
 use super::build::Run;
-use super::graph::Dependency;
+use super::graph::{Dependency, POINTS_AT_ONCE};
 use super::track::PathSteps;
 use super::walk::{Bound, Path, SegmentLocation};
 use stats::percent;
@@ -199,12 +200,17 @@ pub(super) fn places(trace: &Trace, run: &Run, path: &Path) -> Vec<PlaceTime> {
 }
 
 pub(super) fn dependencies(run: &Run, path: &Path) -> Vec<DependencyTime> {
-    let mut counts = [0usize; Dependency::ALL.len()];
-    run.graph.kind.iter().for_each(|&kind| counts[kind as usize] += 1);
+    let of_chunk = |kinds: &[Dependency]| {
+        let mut counts = [0usize; Dependency::ALL.len()];
+        kinds.iter().for_each(|&kind| counts[kind as usize] += 1);
+        counts
+    };
+    let counts: Vec<_> = run.graph.kind.par_chunks(POINTS_AT_ONCE).map(of_chunk).collect();
+    let count = |kind: Dependency| counts.iter().map(|counts| counts[kind as usize]).sum();
     let of_kind = |kind: Dependency| DependencyTime {
         dependency: kind.name(),
         known_from: kind.provenance().name(),
-        count: counts[kind as usize],
+        count: count(kind),
         on_path_ns: path.by_dependency[kind as usize],
     };
     Dependency::ALL.into_iter().map(of_kind).filter(|one| one.count > 0).collect()

@@ -22,7 +22,7 @@ fn passes(mut changes: usize) -> Vec<usize> {
 /// How far a point moves, in nanoseconds: negative if it comes earlier.
 ///
 /// Four bytes are enough unless changes save seconds, and a pass over the graph is limited by memory.
-pub(super) trait Moved: Copy + Ord + Send {
+pub(super) trait Moved: Copy + Ord + Send + 'static {
     const ZERO: Self;
     /// Earlier than any point can come.
     const MOST_EARLIER: Self;
@@ -93,9 +93,12 @@ impl<S: Fn(usize, usize) -> Option<(usize, i64)> + Sync> Savings<'_, S> {
                 let mut saved = saved.lock().unwrap_or_else(PoisonError::into_inner);
                 saved[first..first + lanes].copy_from_slice(&of_pass[..lanes]);
             }
+            moved
         };
         // At most two passes at a time: each needs memory for all points of the graph.
-        rayon::join(work, work);
+        let moved = rayon::join(work, work);
+        // Returning it to the system takes as long as a short pass, and nothing waits for it.
+        rayon::spawn(move || drop(moved));
         saved.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -3,11 +3,12 @@
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use rayon::prelude::*;
 use trace::{Map, Ns, ProcessId, RowRef, StrId, Table, ThreadId, Trace};
 
 use super::NONE;
 use super::build::{self, GraphInputs, Run};
-use super::graph::Dependency;
+use super::graph::{Dependency, POINTS_AT_ONCE};
 use super::host::Role;
 use super::walk::{self, Path};
 
@@ -87,7 +88,7 @@ impl<'a> Engine<'a> {
 
     /// A run whose graph is already built.
     pub(super) fn with(trace: &'a Trace, run: Run, path: OnceLock<Path>) -> Self {
-        let end = run.graph.time.iter().copied().max().unwrap_or(0);
+        let end = run.graph.time.par_iter().with_min_len(POINTS_AT_ONCE).copied().max().unwrap_or(0);
         Self { trace, run, path, of_rows: OnceLock::new(), end, buffers: Mutex::default() }
     }
 
