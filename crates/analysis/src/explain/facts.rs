@@ -27,14 +27,19 @@ pub(super) struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// `engine` is the run as a graph, if it was built already.
-    pub fn of(context: &'a Run<'a>, accounts: IdleAccounts, engine: Option<Option<Engine<'a>>>) -> Self {
+    /// `engine` is the run as a graph and `fusions` are its fusable kernels, if they were found already.
+    pub fn of(
+        context: &'a Run<'a>,
+        accounts: IdleAccounts,
+        engine: Option<Option<Engine<'a>>>,
+        fusions: Option<Fuse>,
+    ) -> Self {
         Self {
             context,
             limits: Thresholds::built_in(),
             gpus: accounts.gpus,
             overlap: OnceCell::new(),
-            fusions: OnceCell::new(),
+            fusions: fusions.map_or_else(OnceCell::new, OnceCell::from),
             engine: engine.map_or_else(OnceCell::new, OnceCell::from),
             scenarios: RefCell::default(),
         }

@@ -29,6 +29,7 @@ use crate::base;
 use crate::causes::critical_path::{Engine, Scenario};
 use crate::causes::idle::{self, IdleAccounts};
 use crate::causes::verdict::{self, VerdictOptions};
+use crate::serving::fuse::fuse;
 use crate::serving::overlap::overlap_needs;
 use model::Run;
 use stats::percent;
@@ -72,10 +73,12 @@ pub fn compute(context: &Run, only: &[String]) -> Explained {
 
 /// [`compute`], with the graph of the run if any rule needed it.
 pub fn compute_with_graph<'a>(context: &'a Run<'a>, only: &[String]) -> (Explained, Option<Engine<'a>>) {
-    // Some rules need the graph as soon as there is something to gain.
-    let (accounts, engine) =
-        rayon::join(|| idle::compute(context), || only.is_empty().then(|| Engine::of(context)));
-    let facts = Facts::of(context, accounts, engine);
+    // Together the rules need all of these; each is mostly up to one thread.
+    let all = only.is_empty();
+    let of_time = || rayon::join(|| idle::compute(context), || all.then(|| Engine::of(context)));
+    let of_names = || (all && !context.trace.kernels.is_empty()).then(|| fuse(context));
+    let ((accounts, engine), fusions) = rayon::join(of_time, of_names);
+    let facts = Facts::of(context, accounts, engine, fusions);
     let (mut judgements, mut findings) = (Vec::new(), Vec::new());
     for rule in RULES.iter().filter(|rule| only.is_empty() || only.iter().any(|id| id == rule.id)) {
         let verdict = if facts.gpus.is_empty() {
