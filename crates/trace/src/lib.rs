@@ -22,6 +22,7 @@
 //! assert_eq!(trace.strings.get(trace.kernels.name[0]), "gemm");
 //! ```
 
+pub mod ahead;
 mod allocator;
 mod args;
 mod assess;

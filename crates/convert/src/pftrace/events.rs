@@ -9,11 +9,10 @@
 //! planned.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 use std::io::{self, Write};
-use std::sync::mpsc;
 
-use trace::{CounterId, Map, RowRef, StrId, Table, Trace};
+use trace::{CounterId, Map, RowRef, StrId, Table, Trace, ahead};
 
 use super::annotations::{self, id};
 use super::names::Interned;
@@ -67,47 +66,16 @@ impl Batch {
 pub(super) fn write<W: Write>(trace: &Trace, mut out: W, options: &Options) -> io::Result<(W, Written)> {
     let shared = EncoderTables::of(trace);
     let mut plan = Plan::new(trace, &shared, options);
-    let threads = rayon::current_num_threads();
     let mut written = 0;
     let mut put = |bytes: &[u8]| {
         written += bytes.len() as u64;
         out.write_all(bytes)
     };
-    if threads <= 1 {
-        while let Some(batch) = plan.next_batch() {
-            put(&batch.encode(&shared))?;
-        }
-    } else {
-        let shared = &shared;
-        rayon::in_place_scope_fifo(|scope| {
-            let mut ahead = VecDeque::new();
-            while let Some(batch) = plan.next_batch() {
-                let (tell, encoded) = mpsc::channel();
-                scope.spawn_fifo(move |_| _ = tell.send(batch.encode(shared)));
-                ahead.push_back(encoded);
-                if ahead.len() >= threads * AHEAD
-                    && let Some(encoded) = ahead.pop_front()
-                {
-                    put(&received(&encoded)?)?;
-                }
-            }
-            ahead.iter().try_for_each(|encoded| put(&received(encoded)?))
-        })?;
-    }
+    let batches = std::iter::from_fn(|| plan.next_batch());
+    ahead::in_order(batches, AHEAD, |batch| batch.encode(&shared), |encoded| put(&encoded))?;
     out.flush()?;
     let remarks = plan.remarks();
     Ok((out, Written { bytes: written, slices: plan.slices, remarks }))
-}
-
-/// Waits for a batch. A thread of the pool encodes batches meanwhile: otherwise all of them might wait.
-fn received(encoded: &mpsc::Receiver<Vec<u8>>) -> io::Result<Vec<u8>> {
-    while rayon::yield_now().is_some() {
-        match encoded.try_recv() {
-            Err(mpsc::TryRecvError::Empty) => std::thread::yield_now(),
-            told => return told.map_err(io::Error::other),
-        }
-    }
-    encoded.recv().map_err(io::Error::other)
 }
 
 /// State that depends on earlier rows.

@@ -1,7 +1,6 @@
 //! Table b-trees: the leaves of a table in row order, and their rows on all cores.
 
-use std::collections::VecDeque;
-use std::sync::mpsc;
+use std::convert::Infallible;
 
 use super::Table;
 use super::pager::Pager;
@@ -55,8 +54,9 @@ pub(super) fn scan<T: Send>(
         }
         (state, scanned)
     };
-    let workers = rayon::current_num_threads();
-    let pages = CHUNK.min(leaves.len().div_ceil(workers.max(1))).max(1);
+    let few = leaves.len() <= FEW;
+    let share = leaves.len().div_ceil(rayon::current_num_threads().max(1));
+    let pages = if few { FEW } else { CHUNK.min(share) };
     // The first chunk shows how many rows a page has.
     let mut expected = None;
     let mut merge = |(state, scanned): (T, Scanned)| {
@@ -65,36 +65,16 @@ pub(super) fn scan<T: Send>(
         let rows = (scanned.rows as usize).saturating_mul(leaves.len()) / pages.min(leaves.len().max(1));
         merge(state, *expected.get_or_insert(rows));
     };
-    if workers <= 1 || leaves.len() <= FEW {
-        leaves.chunks(CHUNK).for_each(|chunk| merge(read(chunk)));
-        return total;
+    let chunks = leaves.chunks(pages);
+    if few {
+        chunks.map(read).for_each(merge);
+    } else {
+        let Ok(()) = trace::ahead::in_order(chunks, AHEAD, read, |chunk| {
+            merge(chunk);
+            Ok::<(), Infallible>(())
+        });
     }
-    rayon::in_place_scope_fifo(|scope| {
-        let mut ahead = VecDeque::new();
-        for chunk in leaves.chunks(pages) {
-            let (tell, told) = mpsc::channel();
-            let read = &read;
-            scope.spawn_fifo(move |_| _ = tell.send(read(chunk)));
-            ahead.push_back(told);
-            if ahead.len() > workers * AHEAD {
-                ahead.pop_front().and_then(|told| received(&told)).into_iter().for_each(&mut merge);
-            }
-        }
-        ahead.iter().filter_map(received).for_each(&mut merge);
-    });
     total
-}
-
-/// Waits for a chunk; `None` if reading it panicked, which the scope passes on. A thread of the pool reads
-/// chunks meanwhile: otherwise all of them might wait.
-fn received<T>(told: &mpsc::Receiver<T>) -> Option<T> {
-    while rayon::yield_now().is_some() {
-        match told.try_recv() {
-            Err(mpsc::TryRecvError::Empty) => std::thread::yield_now(),
-            told => return told.ok(),
-        }
-    }
-    told.recv().ok()
 }
 
 /// Whether a tree is a single leaf without rows.
