@@ -1,8 +1,8 @@
 """Results are those of the command line, field by field."""
 
 import json
-import re
 import pickle
+import re
 
 import pytest
 from conftest import command_json, rocm_perf, shared_data, synth
