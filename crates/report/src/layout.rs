@@ -245,9 +245,9 @@ fn tell_apart<'a>(form: String, group: Vec<&'a str>, apart: &mut BTreeMap<String
 fn name_words(name: &str) -> impl Iterator<Item = &str> {
     let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.flat_map(|word| {
-        let ends = |a: &u8, b: &u8| word.len() <= WORD || !a.is_ascii_digit() || b.is_ascii_digit();
+        let goes_on = |a: &u8, b: &u8| word.len() <= WORD || !a.is_ascii_digit() || b.is_ascii_digit();
         // Words are ASCII.
-        word.as_bytes().chunk_by(ends).filter_map(|part| std::str::from_utf8(part).ok())
+        word.as_bytes().chunk_by(goes_on).filter_map(|part| std::str::from_utf8(part).ok())
     })
 }
 

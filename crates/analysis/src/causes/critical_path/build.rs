@@ -147,7 +147,7 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// Joins the parts; `None` if there is no work.
+    /// Makes the graph from its parts. Without GPU work there is none.
     pub fn join(self, infer: bool) -> Option<Run> {
         let Self {
             trace,

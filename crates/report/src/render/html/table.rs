@@ -15,7 +15,8 @@ pub const MOST: usize = 20_000;
 pub fn table(page: &mut String, table: &Table) {
     let shown = layout::for_people(table);
     let total = table.rows.len() + table.hidden;
-    head_and_rows(page, table, &shown, ROWS);
+    let short = short_names(table, &shown, MOST);
+    head_and_rows(page, table, &shown, ROWS, &short);
     let carried = table.rows.len().min(MOST);
     if carried < total {
         _ = writeln!(
@@ -25,13 +26,14 @@ pub fn table(page: &mut String, table: &Table) {
             number::show(&Value::from(total), Unit::None)
         );
     }
-    let data = data(table, &shown).to_string().replace('<', "\\u003c");
+    let data = data(table, &shown, &short).to_string().replace('<', "\\u003c");
     _ = writeln!(page, "<script type=\"application/json\">{data}</script></div>");
 }
 
 /// The first rows of a table, without data for a script.
 pub fn first_rows(page: &mut String, table: &Table, rows: usize) {
-    head_and_rows(page, table, &layout::for_people(table), rows);
+    let shown = layout::for_people(table);
+    head_and_rows(page, table, &shown, rows, &short_names(table, &shown, rows));
     let more = (table.rows.len() + table.hidden).saturating_sub(rows);
     if more > 0 {
         let more = number::show(&Value::from(more), Unit::None);
@@ -41,7 +43,7 @@ pub fn first_rows(page: &mut String, table: &Table, rows: usize) {
 }
 
 /// Opens the element of a table and writes its heading and its first rows.
-fn head_and_rows(page: &mut String, table: &Table, shown: &[usize], rows: usize) {
+fn head_and_rows(page: &mut String, table: &Table, shown: &[usize], rows: usize, short: &[ShortNames]) {
     _ = write!(
         page,
         "<div class=\"table\" id=\"{}\"><div class=\"bar\"><h3>{}</h3><span class=\"count\">{}</span></div>\n\
@@ -57,7 +59,6 @@ fn head_and_rows(page: &mut String, table: &Table, shown: &[usize], rows: usize)
         _ = write!(page, "<th{class} data-key=\"{}\">{}</th>", escape(&column.key), escape(&headings[c]));
     }
     page.push_str("</tr></thead><tbody>");
-    let short: Vec<Vec<Option<String>>> = shown.iter().map(|&c| short_names(table, c)).collect();
     for (number, row) in table.rows.iter().take(rows).enumerate() {
         page.push_str("<tr>");
         for (place, &c) in shown.iter().enumerate() {
@@ -80,14 +81,20 @@ fn rows_text(rows: usize) -> String {
 const WIDTH: usize = 56;
 
 /// The short forms of a column's texts that do not fit; empty if it has none.
-fn short_names(table: &Table, column: usize) -> Vec<Option<String>> {
-    if table.columns[column].short.is_none() {
-        return Vec::new();
-    }
-    let text = |row: &Vec<Value>| number::show(&row[column], Unit::None);
-    let texts: Vec<String> = table.rows.iter().take(MOST).map(text).collect();
-    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    layout::short_forms(&table.columns[column], &texts, WIDTH)
+type ShortNames = Vec<Option<String>>;
+
+/// The short names of the shown columns, in the first `rows` rows.
+fn short_names(table: &Table, shown: &[usize], rows: usize) -> Vec<ShortNames> {
+    let of_column = |&column: &usize| {
+        if table.columns[column].short.is_none() {
+            return Vec::new();
+        }
+        let text = |row: &Vec<Value>| number::show(&row[column], Unit::None);
+        let texts: Vec<String> = table.rows.iter().take(rows).map(text).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        layout::short_forms(&table.columns[column], &texts, WIDTH)
+    };
+    shown.iter().map(of_column).collect()
 }
 
 /// A name in few words; pointing at it tells all of it.
@@ -111,10 +118,10 @@ fn cell(page: &mut String, value: &Value, unit: Unit, text: bool) {
 }
 
 /// Columns of plain values; an absent one is a list with the index of its reason.
-fn data(table: &Table, shown: &[usize]) -> Json {
+fn data(table: &Table, shown: &[usize], short: &[ShortNames]) -> Json {
     let mut reasons: Vec<&str> = Vec::new();
     let mut columns: Vec<Json> = Vec::new();
-    for &c in shown {
+    for (&c, short) in shown.iter().zip(short) {
         let column = &table.columns[c];
         let mut cells: Vec<Json> = Vec::with_capacity(table.rows.len().min(MOST));
         for row in table.rows.iter().take(MOST) {
@@ -134,7 +141,6 @@ fn data(table: &Table, shown: &[usize]) -> Json {
         }
         let mut data =
             json!({ "key": column.key, "text": column.text, "unit": unit_name(column.unit), "cells": cells });
-        let short = short_names(table, c);
         if short.iter().any(Option::is_some) {
             data["short"] = json!(short);
         }
@@ -173,7 +179,7 @@ mod tests {
         let whole = escape(&long);
         assert!(page.contains(&format!("<td data-tip=\"{whole}\">copy</td>")), "{page}");
         assert!(page.contains("<td>fill&lt;4&gt;</td>"), "{page}");
-        let data = data(&made, &[0, 1]);
+        let data = data(&made, &[0, 1], &short_names(&made, &[0, 1], MOST));
         assert_eq!(data["columns"][0]["cells"], json!([long, "fill<4>"]));
         assert_eq!(data["columns"][0]["short"], json!(["copy", null]));
         assert!(data["columns"][1].get("short").is_none());
