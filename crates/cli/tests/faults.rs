@@ -42,6 +42,15 @@ fn state(folder: &Path) -> State {
     files(folder, "").into_iter().map(read).collect()
 }
 
+/// Writes what a run had made, as it was.
+fn restore(whole: &State, folder: &Path) {
+    for (path, bytes) in whole {
+        let path = folder.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+}
+
 /// Sweeps one kind of fault over one command.
 fn check(writing: &Writing, call: &'static str, errno: i32, of_output: bool) {
     let folder = tempfile::tempdir().expect("a folder");
@@ -84,7 +93,7 @@ fn check(writing: &Writing, call: &'static str, errno: i32, of_output: bool) {
             let _ = std::fs::remove_dir_all(&out);
             std::fs::create_dir(&out).unwrap();
             if over {
-                assert!(run(&[]).output().unwrap().status.success());
+                restore(&whole, &out);
             }
             let before = state(&out);
             let below = if of_output { &out } else { &inputs };
