@@ -14,6 +14,7 @@ mod critical_path_hta;
 mod critical_path_ops;
 mod critical_path_order;
 mod critical_path_parts;
+mod critical_path_programs;
 mod critical_path_ranks;
 mod critical_path_synth;
 mod critical_path_truth;

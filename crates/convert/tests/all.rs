@@ -1,6 +1,7 @@
 //! All tests of this crate in one program: linking one takes seconds, linking one per file took minutes.
 
 mod common;
+mod merge_maker;
 
 mod graph_ids;
 mod merge;

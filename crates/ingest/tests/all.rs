@@ -1,5 +1,6 @@
 //! All tests of this crate in one program: linking one takes seconds, linking one per file took minutes.
 
+mod rocpd_example;
 mod torch_common;
 
 mod att_damage;
@@ -14,6 +15,8 @@ mod kfd_and_network;
 mod perfetto;
 mod prometheus;
 mod rocpd;
+mod rocpd_damage;
+mod rocpd_four;
 mod rocprofv3_csv;
 mod rocprofv3_json;
 mod rpd;
