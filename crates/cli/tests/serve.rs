@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::common::{signal, worker_of};
+use crate::common::{crash, signal, worker_of};
 
 fn serve(folder: &std::path::Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rocm-perf"));
@@ -56,7 +56,7 @@ fn a_worker_that_crashes_is_replaced_and_nobody_is_refused() {
     let (mut child, address) = started(folder.path());
     for name in ["KILL", "ABRT"] {
         let before = worker_of(child.id());
-        signal(name, before);
+        crash(name, before);
         assert!(page(&address).starts_with("HTTP/1.1 200"), "after {name}");
         assert_ne!(worker_of(child.id()), before);
     }

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -80,6 +81,24 @@ pub const SMALL_TORCH: &str = r#"{"schemaVersion": 1, "roctracer_version": 4.1, 
 pub fn signal(name: &str, process: u32) {
     let status = Command::new("kill").arg(format!("-{name}")).arg(process.to_string()).status();
     assert!(status.expect("kill runs").success(), "{name} to {process}");
+}
+
+/// Sends a signal that ends a process, and waits for the end: until then, a crashing process still takes work.
+pub fn crash(name: &str, process: u32) {
+    signal(name, process);
+    let began = Instant::now();
+    while is_running(process) {
+        assert!(began.elapsed() < Duration::from_secs(60), "{process} lives on after {name}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Whether a process is there and not just waiting for its parent.
+fn is_running(process: u32) -> bool {
+    let Ok(facts) = std::fs::read_to_string(format!("/proc/{process}/stat")) else { return false };
+    // The name before the state may contain anything.
+    let state = facts.rsplit(") ").next().and_then(|rest| rest.chars().next());
+    !matches!(state, Some('Z' | 'X'))
 }
 
 /// The worker that a server started.
