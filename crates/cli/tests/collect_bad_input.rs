@@ -243,11 +243,6 @@ fn the_seeds_own_configurations_are_accepted() {
     }
 }
 
-/// Whether a process exists and is not a zombie.
-fn lives(pid: &str) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|text| !text.contains(") Z "))
-}
-
 #[test]
 fn an_interrupt_stops_the_application_and_keeps_what_is_there() {
     let Some(lab) = Lab::get() else { return };
@@ -274,7 +269,7 @@ fn an_interrupt_stops_the_application_and_keeps_what_is_there() {
     let told = std::fs::read_to_string(&pids).unwrap();
     for pid in told.split_whitespace() {
         let began = Instant::now();
-        while lives(pid) {
+        while common::is_running(pid) {
             assert!(began.elapsed() < Duration::from_secs(10), "process {pid} lives on");
             std::thread::sleep(Duration::from_millis(20));
         }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use common::{rocm_perf, run};
+use common::{is_running, rocm_perf, run};
 use lab::Lab;
 
 /// Waits until a condition holds.
@@ -17,11 +17,6 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
         assert!(began.elapsed() < Duration::from_secs(30), "{what}");
         std::thread::sleep(Duration::from_millis(20));
     }
-}
-
-fn runs(pid: &str) -> bool {
-    let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    state.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
 }
 
 #[test]
@@ -36,10 +31,10 @@ fn g8_a_killed_collect_ends_its_application_and_the_next_one_says_so() {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
     until("the application starts", || pids.exists());
     let pid = std::fs::read_to_string(&pids).unwrap().trim().to_string();
-    assert!(runs(&pid));
+    assert!(is_running(&pid));
     child.kill().expect("it is killed");
     child.wait().expect("it ends");
-    until("the application ends with it", || !runs(&pid));
+    until("the application ends with it", || !is_running(&pid));
     let mut command = lab.rocm_perf();
     command
         .args(["collect", "--out"])

@@ -449,7 +449,7 @@ fn output_on_real_traces_is_as_the_schemas_say() {
     let (contract, folder) = (contract(), tempfile::tempdir().unwrap());
     let mut wrong = Vec::new();
     // Larger ones have no other columns.
-    for path in shared_traces(150_000) {
+    for path in shared_traces(700_000) {
         for command in ANALYSES {
             let found = problems(&contract, folder.path(), &[command, path.to_str().unwrap()]);
             wrong.extend(found.unwrap_or_default());

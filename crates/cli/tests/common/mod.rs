@@ -93,12 +93,11 @@ pub fn crash(name: &str, process: u32) {
     }
 }
 
-/// Whether a process is there and not just waiting for its parent.
-fn is_running(process: u32) -> bool {
-    let Ok(facts) = std::fs::read_to_string(format!("/proc/{process}/stat")) else { return false };
+/// Whether a process exists and is not a zombie.
+pub fn is_running(process: impl std::fmt::Display) -> bool {
+    let facts = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     // The name before the state may contain anything.
-    let state = facts.rsplit(") ").next().and_then(|rest| rest.chars().next());
-    !matches!(state, Some('Z' | 'X'))
+    facts.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['Z', 'X']))
 }
 
 /// The worker that a server started.
